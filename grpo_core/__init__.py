@@ -1,0 +1,18 @@
+"""GRPO on a bandit, exact and batched. Imports no screen library."""
+
+from grpo_core.advantages import group_advantages, group_statistics
+from grpo_core.config import TrainConfig
+from grpo_core.history import TrainingHistory
+from grpo_core.kl import categorical_kl, entropy
+from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
+from grpo_core.messages import FieldError, Message
+from grpo_core.random_numbers import sample_actions, uniforms
+from grpo_core.task import BanditTask, chapter_task
+from grpo_core.training import train
+
+__all__ = [
+    "BanditTask", "FieldError", "LogitGradient", "LossTerms", "Message", "TrainConfig",
+    "TrainingHistory", "categorical_kl", "chapter_gradient", "chapter_loss",
+    "chapter_task", "entropy", "group_advantages", "group_statistics", 
+    "sample_actions", "train", "uniforms",
+]  # fmt: skip

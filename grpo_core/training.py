@@ -1,0 +1,145 @@
+"""The training loop: sample a group, score it, compare within the group, move the policy.
+
+One loop serves one seed and thousands: every tensor leads with [S]. The gradient is the closed form
+of `losses.chapter_gradient`; nothing here is differentiated by autograd.
+"""
+
+from typing import NamedTuple
+
+import torch
+
+from grpo_core.advantages import group_statistics, relative_advantages
+from grpo_core.config import TrainConfig
+from grpo_core.history import TrainingHistory
+from grpo_core.kl import categorical_kl
+from grpo_core.losses import LogitGradient, chapter_gradient
+from grpo_core.messages import FieldError, N_
+from grpo_core.optimizers import PolicyState, step
+from grpo_core.random_numbers import sample_actions, uniforms
+from grpo_core.task import BanditTask
+
+BLOCK_NUMBERS = 2**20
+"""Random numbers held at once; a longer run is worked through in blocks of epochs."""
+
+MAX_NUMBERS = 2**27
+"""The most probabilities or kept samples that one run may hold: 1 GiB each in float64."""
+
+
+class Group(NamedTuple):
+    """What one epoch's sampling gives: actions, rewards, advantages [S, P, G], the rest [S, P]."""
+
+    actions: torch.Tensor
+    rewards: torch.Tensor
+    mean: torch.Tensor
+    std: torch.Tensor
+    silent: torch.Tensor
+    advantages: torch.Tensor
+
+
+def sample_group(probabilities, uniform, task: BanditTask, config: TrainConfig) -> Group:
+    """Sample, score and compare: probabilities [S, P, A], uniform [S, P, G] -> Group."""
+    actions = sample_actions(probabilities, uniform)
+    rewards = task.rewards.expand_as(probabilities).gather(-1, actions)
+    return score_group(actions, rewards, config)
+
+
+def score_group(actions, rewards, config: TrainConfig) -> Group:
+    """The relative advantages of actions that already have their rewards."""
+    mean, std, silent = group_statistics(rewards, config.ddof)
+    advantages = relative_advantages(rewards, mean, std, silent, config.epsilon)
+    return Group(actions, rewards, mean, std, silent, advantages)
+
+
+def update_policy(
+    state: PolicyState, probabilities, group: Group, task: BanditTask, config: TrainConfig
+) -> tuple[PolicyState, LogitGradient]:
+    """One update of the logits by the group's advantages and the KL leash."""
+    gradient = chapter_gradient(
+        probabilities, group.actions, group.advantages, task.reference_policy, config.kl_coef
+    )
+    return step(state, gradient.total, config.learning_rate, config.optimizer), gradient
+
+
+@torch.no_grad()
+def train(
+    task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int = 1, progress=iter
+) -> TrainingHistory:
+    """Train one policy per seed, all in one batch.
+
+    seeds         the seeds to run; `config.seed` alone unless given
+    keep_samples  of how many of them (the first ones) every sample is kept
+    progress      wraps the iterable of epochs, as tqdm does
+    """
+    seeds = (config.seed,) if seeds is None else tuple(int(seed) for seed in seeds)
+    prompts, actions = task.rewards.shape
+    epochs, group_size = config.epochs, config.group_size
+    kept = min(keep_samples, len(seeds))
+    _check_size(seeds, kept, task, config)
+
+    count = len(seeds)
+    block = max(1, BLOCK_NUMBERS // (count * prompts * group_size))
+    probabilities = torch.empty(count, epochs + 1, prompts, actions, dtype=torch.float64)
+    gradients = torch.empty(count, epochs, prompts, actions, dtype=torch.float64)
+    blocks: list[dict[str, torch.Tensor]] = []
+    groups: list[Group] = []
+    state = PolicyState.start(task.reference_policy.log().expand(count, -1, -1).clone())
+
+    for epoch in progress(range(epochs)):
+        if epoch % block == 0:
+            uniform = uniforms(seeds, range(epoch, min(epoch + block, epochs)), prompts, group_size)
+        policy = state.logits.softmax(-1)
+        group = sample_group(policy, uniform[:, epoch % block], task, config)
+        state, gradient = update_policy(state, policy, group, task, config)
+        probabilities[:, epoch] = policy
+        gradients[:, epoch] = gradient.total
+        groups.append(group)
+        if len(groups) == block or epoch + 1 == epochs:
+            first = epoch + 1 - len(groups)
+            blocks.append(_summary(groups, probabilities[:, first : epoch + 1], kept))
+            groups = []
+    probabilities[:, epochs] = state.logits.softmax(-1)
+
+    rows = {name: torch.cat([part[name] for part in blocks], 1) for name in blocks[0]}
+    kl = categorical_kl(probabilities[:, :epochs], task.reference_policy).mean(-1)
+    rows["kl_loss"] = config.kl_coef * kl
+    rows["loss"] = rows["policy_loss"] + rows["kl_loss"]
+    rows["grad_norm"] = gradients.flatten(2).norm(dim=-1)
+    return TrainingHistory(task, config, seeds, probabilities, final=state, **rows)
+
+
+def _summary(groups: list[Group], probabilities, kept: int) -> dict[str, torch.Tensor]:
+    """A block of epochs, [S, e, ...]: per-group and per-epoch rows, samples of the kept seeds only."""
+    block = Group(*(torch.stack(part, 1) for part in zip(*groups, strict=True)))
+    log_probability = probabilities.gather(-1, block.actions).log()
+    return {
+        "group_mean": block.mean,
+        "group_std": block.std,
+        "silent": block.silent,
+        "adv_mean": block.advantages.mean((-2, -1)),
+        "adv_std": block.advantages.std((-2, -1), correction=0),
+        "policy_loss": -(log_probability * block.advantages).mean((-2, -1)),
+        "actions": block.actions[:kept].clone(),
+        "rewards": block.rewards[:kept].clone(),
+        "advantages": block.advantages[:kept].clone(),
+    }
+
+
+def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
+    limit = 2**64
+    for seed in seeds:
+        if not 0 <= seed < limit:
+            raise FieldError(
+                "seeds", N_("{field} must be from {minimum} to {maximum}, not {value!r}"),
+                value=seed, minimum=0, maximum=limit - 1,
+            )  # fmt: skip
+    if not seeds:
+        raise FieldError("seeds", N_("{field} must not be empty"))
+    if kept < 0:
+        raise FieldError("keep_samples", N_("{field} must be at least 0, not {value!r}"), value=kept)
+    prompts, actions = task.rewards.shape
+    numbers = max(len(seeds) * (config.epochs + 1) * prompts * actions, kept * config.epochs * prompts * config.group_size)
+    if numbers > MAX_NUMBERS:
+        raise FieldError(
+            "seeds", N_("the run would hold {value:,} numbers, at most {allowed:,} are allowed: fewer {field}, epochs or samples"),
+            value=numbers, allowed=MAX_NUMBERS,
+        )  # fmt: skip
