@@ -2,17 +2,20 @@
 
 from grpo_core.advantages import group_advantages, group_statistics
 from grpo_core.config import TrainConfig
+from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
 from grpo_core.kl import categorical_kl, entropy
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
 from grpo_core.random_numbers import sample_actions, uniforms
+from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
 from grpo_core.training import train
+from grpo_core.update import UpdateStep, one_update
 
 __all__ = [
-    "BanditTask", "FieldError", "LogitGradient", "LossTerms", "Message", "TrainConfig",
-    "TrainingHistory", "categorical_kl", "chapter_gradient", "chapter_loss",
-    "chapter_task", "entropy", "group_advantages", "group_statistics", 
-    "sample_actions", "train", "uniforms",
+    "BanditTask", "FieldError", "Finding", "LogitGradient", "LossTerms", "Message", "TrainConfig",
+    "TrainingHistory", "UpdateStep", "categorical_kl", "chapter_gradient", "chapter_loss",
+    "chapter_task", "entropy", "findings", "group_advantages", "group_statistics", "load_run",
+    "one_update", "sample_actions", "save_run", "train", "uniforms",
 ]  # fmt: skip

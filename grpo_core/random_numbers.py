@@ -30,7 +30,7 @@ def sample_actions(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.
     probabilities that are not above the uniform number, so an action of probability 0 never comes.
     """
     cumulated = probabilities.cumsum(-1)[..., :-1].contiguous()
-    return torch.searchsorted(cumulated, uniform, right=True)
+    return torch.searchsorted(cumulated, uniform.contiguous(), right=True)
 
 
 def _splitmix64(state: np.ndarray) -> np.ndarray:
