@@ -1,6 +1,7 @@
 """GRPO on a bandit, exact and batched. Imports no screen library."""
 
 from grpo_core.advantages import group_advantages, group_statistics
+from grpo_core.bands import Bands, band_seeds, train_bands
 from grpo_core.config import TrainConfig
 from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
@@ -14,8 +15,8 @@ from grpo_core.training import train
 from grpo_core.update import UpdateStep, one_update
 
 __all__ = [
-    "BanditTask", "FieldError", "Finding", "LogitGradient", "LossTerms", "Message", "TrainConfig",
-    "TrainingHistory", "UpdateStep", "categorical_kl", "chapter_gradient", "chapter_loss",
+    "Bands", "BanditTask", "FieldError", "Finding", "LogitGradient", "LossTerms", "Message", "TrainConfig",
+    "TrainingHistory", "UpdateStep", "band_seeds", "categorical_kl", "chapter_gradient", "chapter_loss",
     "chapter_task", "entropy", "findings", "group_advantages", "group_statistics", "load_run",
-    "one_update", "sample_actions", "save_run", "train", "uniforms",
+    "one_update", "sample_actions", "save_run", "train", "train_bands", "uniforms",
 ]  # fmt: skip

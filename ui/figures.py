@@ -1,0 +1,157 @@
+"""Plotly figures of a finished run. A figure only draws: it neither trains nor computes a formula.
+
+Every function takes `_`, the visitor's gettext, and returns the figure and its alt text.
+"""
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from grpo_core import Bands, TrainingHistory
+
+POSITIVE = "#0072B2"
+NEGATIVE = "#D55E00"
+DASHES = ("solid", "dash", "dot", "dashdot")
+HEIGHT = 300
+
+
+def is_dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def kl_color() -> str:
+    return "#B98AD9" if is_dark() else "#7B3FA0"
+
+
+def scale() -> list[list]:
+    """One sequential scale for probability, from the background to blue."""
+    return [[0, "#10151C"], [1, "#3E9BD6"]] if is_dark() else [[0, "#FFFFFF"], [1, POSITIVE]]
+
+
+def line_colors() -> tuple[str, ...]:
+    return ("#56B4E9", "#E69F00", "#4FC3A1") if is_dark() else (POSITIVE, "#B35900", "#00785A")
+
+
+def kl_curve(_, history: TrainingHistory, bands: Bands):
+    values = history.mean_kl[0]
+    end = values[-1].item()
+    figure = _figure(_, _("KL: how far the policy has gone from the reference"), _("KL (nats)"))
+    _band(_, figure, bands.mean_kl, bands.seeds, kl_color(), _("KL"))
+    _line(figure, values, kl_color(), _("this seed"))
+    return figure, _("KL from 0 to {end:.3f} nats over the run.").format(end=end)
+
+
+def reward_curves(_, history: TrainingHistory, bands: Bands):
+    colors = line_colors()
+    figure = _figure(_, _("Reward: what was sampled, and what the policy would pick"), _("reward"))
+    _band(_, figure, bands.mean_reward, bands.seeds, colors[0], _("mean reward"), start=1)
+    _line(figure, history.mean_reward[0], colors[0], _("mean reward of the samples"), start=1)
+    _line(figure, history.greedy_reward[0], colors[1], _("greedy reward"), dash="dash")
+    figure.update_yaxes(range=[-0.05, 1.05] if history.task.rewards.abs().max() <= 1 else None)
+    text = _("Mean reward from {start:.3f} to {end:.3f}.")
+    rewards = history.mean_reward[0]
+    return figure, text.format(start=rewards[0].item(), end=rewards[-1].item())
+
+
+def target_curves(_, history: TrainingHistory, bands: Bands):
+    figure = _figure(_, _("Target probability: every prompt climbs to its own target"), _("probability"))
+    values = history.target_probabilities[0]
+    for index, prompt in enumerate(history.task.prompts):
+        color = line_colors()[index % 3]
+        _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, prompt, median=False)
+        _line(figure, values[:, index], color, _plain(prompt), dash=DASHES[index % 4])
+    figure.update_yaxes(range=[-0.02, 1.02])
+    text = _("Mean target probability from {start:.3f} to {end:.3f}.")
+    return figure, text.format(start=values[0].mean().item(), end=values[-1].mean().item())
+
+
+def entropy_curve(_, history: TrainingHistory, bands: Bands):
+    color = line_colors()[2]
+    values = history.entropy[0]
+    figure = _figure(_, _("Entropy: the policy makes up its mind"), _("entropy (nats)"))
+    _band(_, figure, bands.entropy, bands.seeds, color, _("entropy"))
+    _line(figure, values, color, _("this seed"))
+    figure.update_yaxes(rangemode="tozero")
+    text = _("Entropy from {start:.3f} to {end:.3f} nats.")
+    return figure, text.format(start=values[0].item(), end=values[-1].item())
+
+
+def probability_heatmap(_, history: TrainingHistory):
+    """All prompts x actions over all epochs; a row a pair, the target pairs marked."""
+    task = history.task
+    table = history.probabilities[0].flatten(1).T.float().numpy()
+    labels = [
+        f"{_plain(prompt)} → {_plain(action)}" + (" ★" if hit else "")
+        for prompt, hits in zip(task.prompts, task.is_target.tolist(), strict=True)
+        for action, hit in zip(task.actions, hits, strict=True)
+    ]
+    figure = _figure(_, _("Every probability over the whole run (★ target)"), None)
+    figure.add_trace(
+        go.Heatmap(
+            z=table, y=labels, x0=0, dx=1, zmin=0, zmax=1, colorscale=scale(), ygap=2,
+            colorbar={"title": {"text": _("probability")}, "thickness": 12},
+            hovertemplate="%{y}<br>" + _("after epoch") + " %{x}: %{z:.3f}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_layout(height=90 + 30 * len(labels))
+    figure.update_yaxes(type="category", autorange="reversed", title=None)
+    ends = history.target_probabilities[0, -1].tolist()
+    text = _("At the end the targets have the probabilities {ends}.")
+    return figure, text.format(ends=", ".join(f"{end:.2f}" for end in ends))
+
+
+def show(drawn: tuple[go.Figure, str], key: str) -> None:
+    figure, alt = drawn
+    st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False})
+
+
+def _figure(_, title: str, unit: str | None) -> go.Figure:
+    return go.Figure(
+        layout={
+            "title": {"text": title, "font": {"size": 15}},
+            "height": HEIGHT,
+            "margin": {"l": 10, "r": 10, "t": 64, "b": 10},
+            "hovermode": "closest",
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            "xaxis": {"title": {"text": _("epochs of training")}, "showgrid": False},
+            "yaxis": {"title": {"text": unit}, "automargin": True},
+        }
+    )
+
+
+def _line(figure, values, color: str, name: str, dash: str = "solid", start: int = 0) -> None:
+    figure.add_trace(
+        go.Scatter(
+            y=values.float().numpy(), x0=start, dx=1, name=name, mode="lines",
+            line={"color": color, "width": 2.5, "dash": dash},
+            hovertemplate="%{x}: %{y:.3f}<extra>" + name + "</extra>",
+        )
+    )  # fmt: skip
+
+
+def _band(_, figure, quantiles, seeds: int, color: str, name: str, start: int = 0, median: bool = True) -> None:
+    low, middle, high = quantiles.float().numpy()
+    x = np.arange(start, start + len(low), dtype=np.int16)
+    figure.add_trace(
+        go.Scatter(
+            x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
+            fillcolor=_faint(color), line={"width": 0}, hoverinfo="skip", showlegend=False, mode="lines",
+        )
+    )  # fmt: skip
+    if median:
+        figure.add_trace(
+            go.Scatter(
+                y=middle, x0=start, dx=1, mode="lines", line={"color": color, "width": 1, "dash": "dot"},
+                name=_("median, 5–95 % of {seeds} seeds").format(seeds=seeds), hoverinfo="skip",
+            )
+        )  # fmt: skip
+
+
+def _faint(color: str) -> str:
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.15)"
+
+
+def _plain(text: str) -> str:
+    """Plotly reads a little HTML in labels: a visitor's text must stay text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,103 @@
+"""Everything that decides what is shown, in one settings object and in the URL.
+
+Streamlit drops widget state when a visitor changes the page, so the settings live in the session,
+are seeded from the URL, and are written back to it when the visitor changes something.
+"""
+
+import re
+
+import streamlit as st
+
+from grpo_core import FieldError, TrainConfig
+from grpo_core.config import DEFAULTS, parse_value
+from grpo_core.messages import N_
+from ui.i18n import LANGUAGES
+
+PAGE_KEYS = {
+    "home": ("prompt",),
+    "training_run": ("prompt",),
+}
+"""What a page shows beside the run's settings and the language."""
+
+_ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1}
+_PROMPTS = 3
+
+
+def parse(name: str, text: str):
+    """A setting's value from a link, or a FieldError."""
+    if name in DEFAULTS:
+        return parse_value(name, text, in_app=True)
+    if name == "lang":
+        if text not in LANGUAGES:
+            raise FieldError(
+                name, N_("{field} must be one of {allowed}, not {value!r}"),
+                value=text, allowed=", ".join(LANGUAGES),
+            )  # fmt: skip
+        return text
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= _PROMPTS:
+        raise FieldError(
+            name, N_("{field} must be from {minimum} to {maximum}, not {value!r}"),
+            value=text, minimum=1, maximum=_PROMPTS,
+        )  # fmt: skip
+    return int(text)
+
+
+def settings() -> dict:
+    """This visitor's settings, by name."""
+    if "settings" not in st.session_state:
+        st.session_state.settings = dict(_ALL_DEFAULTS)
+    return st.session_state.settings
+
+
+def config() -> TrainConfig:
+    return TrainConfig(**{name: settings()[name] for name in DEFAULTS})
+
+
+def change(name: str, value) -> None:
+    """A widget's change: kept, and written to the URL by the next `write_url`."""
+    settings()[name] = value
+    st.session_state.settings_changed = True
+
+
+def query_params(page: str) -> dict[str, str]:
+    """What differs from the defaults, for a link to `page`."""
+    names = (*DEFAULTS, "lang", *PAGE_KEYS[page])
+    current = settings()
+    return {name: _text(current[name]) for name in names if current[name] != _ALL_DEFAULTS[name]}
+
+
+def adopt_url(page: str) -> list[FieldError]:
+    """Take over a URL that this app did not write: a shared link, Back, Forward, or an edit.
+
+    A bad value leaves its default; the errors are returned to be shown.
+    """
+    shown = st.query_params.to_dict()
+    location = (page, shown)
+    if st.session_state.get("settings_changed"):
+        return []
+    if st.session_state.get("location") == location:
+        return st.session_state.link_errors
+    errors = []
+    current = settings()
+    for name in (*DEFAULTS, "lang", *PAGE_KEYS[page]):
+        current[name] = _ALL_DEFAULTS[name]
+        if name in shown:
+            try:
+                current[name] = parse(name, shown[name])
+            except FieldError as error:
+                errors.append(error)
+    st.session_state.location = location
+    st.session_state.link_errors = errors
+    return errors
+
+
+def write_url(page: str) -> None:
+    """Bring the URL up to date after a change, and only then: Back must not be overwritten."""
+    if st.session_state.pop("settings_changed", False):
+        st.query_params.from_dict(query_params(page))
+        st.session_state.location = (page, query_params(page))
+        st.session_state.link_errors = []
+
+
+def _text(value) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
