@@ -59,7 +59,7 @@ def target_curves(_, history: TrainingHistory, bands: Bands):
     for index, prompt in enumerate(history.task.prompts):
         color = line_colors()[index % 3]
         _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, prompt, median=False)
-        _line(figure, values[:, index], color, _plain(prompt), dash=DASHES[index % 4])
+        _line(figure, values[:, index], color, plain(prompt), dash=DASHES[index % 4])
     figure.update_yaxes(range=[-0.02, 1.02])
     text = _("Mean target probability from {start:.3f} to {end:.3f}.")
     return figure, text.format(start=values[0].mean().item(), end=values[-1].mean().item())
@@ -81,7 +81,7 @@ def probability_heatmap(_, history: TrainingHistory):
     task = history.task
     table = history.probabilities[0].flatten(1).T.float().numpy()
     labels = [
-        f"{_plain(prompt)} → {_plain(action)}" + (" ★" if hit else "")
+        f"{plain(prompt)} → {plain(action)}" + (" ★" if hit else "")
         for prompt, hits in zip(task.prompts, task.is_target.tolist(), strict=True)
         for action, hit in zip(task.actions, hits, strict=True)
     ]
@@ -152,6 +152,6 @@ def _faint(color: str) -> str:
     return f"rgba({red},{green},{blue},0.15)"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Plotly reads a little HTML in labels: a visitor's text must stay text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

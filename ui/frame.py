@@ -13,6 +13,8 @@ from ui.share import draw_share
 
 PAGES = {
     "home": ("app.py", N_("GRPO in one picture"), ":material/home:"),
+    "one_group": ("pages/1_one_group.py", N_("One group"), ":material/groups:"),
+    "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
 }
 
@@ -27,6 +29,8 @@ class Page:
     task: BanditTask
     config: TrainConfig
     prompt: int
+    draw: int
+    rewards: list[float] | None
 
     def prose(self, section: str) -> str:
         return prose(self.lang, self.name)[section]
@@ -38,7 +42,7 @@ def open_page(name: str) -> Page:
     lang = links.settings()["lang"]
     _ = translator(lang)
     title = _(PAGES[name][1])
-    st.set_page_config(page_title=f"{title} · GRPO Explainer", page_icon=":material/groups:", layout="wide")
+    st.set_page_config(page_title=f"{title} · GRPO Explainer", layout="wide")
     with st.sidebar:
         _draw_language(lang)
         for other, (path, label, icon) in PAGES.items():
@@ -49,7 +53,17 @@ def open_page(name: str) -> Page:
     st.title(title, anchor=False)
     for error in errors:
         st.warning(say(_, error.message) + " " + _("The default is used instead."), icon=":material/link_off:")
-    return Page(name, lang, _, chapter_task(), links.config(), links.settings()["prompt"] - 1)
+    current = links.settings()
+    return Page(
+        name,
+        lang,
+        _,
+        task=chapter_task(),
+        config=links.config(),
+        prompt=current["prompt"] - 1,
+        draw=current["draw"],
+        rewards=links.parse_rewards(current["rewards"]),
+    )
 
 
 def choose_prompt(page: Page) -> None:

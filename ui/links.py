@@ -4,23 +4,29 @@ Streamlit drops widget state when a visitor changes the page, so the settings li
 are seeded from the URL, and are written back to it when the visitor changes something.
 """
 
+import math
 import re
 
 import streamlit as st
 
 from grpo_core import FieldError, TrainConfig
-from grpo_core.config import DEFAULTS, parse_value
+from grpo_core.config import DEFAULTS, SETTINGS, parse_value
 from grpo_core.messages import N_
 from ui.i18n import LANGUAGES
 
 PAGE_KEYS = {
     "home": ("prompt",),
+    "one_group": ("prompt", "draw", "rewards"),
+    "one_update": ("prompt", "draw", "rewards", "step"),
     "training_run": ("prompt",),
 }
 """What a page shows beside the run's settings and the language."""
 
-_ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1}
-_PROMPTS = 3
+ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "", "step": 1}
+STEPS = 6
+_WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
+MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
+MAX_REWARD = 1e6
 
 
 def parse(name: str, text: str):
@@ -34,18 +40,45 @@ def parse(name: str, text: str):
                 value=text, allowed=", ".join(LANGUAGES),
             )  # fmt: skip
         return text
-    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= _PROMPTS:
+    if name == "rewards":
+        parse_rewards(text)
+        return text
+    minimum, maximum = _WHOLE_NUMBERS[name]
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not minimum <= int(text) <= maximum:
         raise FieldError(
             name, N_("{field} must be from {minimum} to {maximum}, not {value!r}"),
-            value=text, minimum=1, maximum=_PROMPTS,
+            value=text, minimum=minimum, maximum=maximum,
         )  # fmt: skip
     return int(text)
+
+
+def parse_rewards(text: str) -> list[float] | None:
+    """`0, 1, 1, 0` as numbers; None for an empty text (the rule scores the sampled answers)."""
+    parts = [part for part in re.split(r"[,，;；\s]+", text[:2000]) if part]
+    if not parts:
+        return None
+    if len(parts) > MAX_SAMPLES:
+        raise FieldError(
+            "rewards", N_("{field} may be {maximum} numbers at most, not {value}"), maximum=MAX_SAMPLES, value=len(parts)
+        )
+    rewards = []
+    for part in parts:
+        try:
+            rewards.append(float(part))
+        except ValueError:
+            rewards.append(math.nan)
+        if not abs(rewards[-1]) <= MAX_REWARD:
+            raise FieldError(
+                "rewards", N_("{field} must be numbers from {minimum:,.0f} to {maximum:,.0f}, not {value!r}"),
+                minimum=-MAX_REWARD, maximum=MAX_REWARD, value=part,
+            )  # fmt: skip
+    return rewards
 
 
 def settings() -> dict:
     """This visitor's settings, by name."""
     if "settings" not in st.session_state:
-        st.session_state.settings = dict(_ALL_DEFAULTS)
+        st.session_state.settings = dict(ALL_DEFAULTS)
     return st.session_state.settings
 
 
@@ -63,7 +96,7 @@ def query_params(page: str) -> dict[str, str]:
     """What differs from the defaults, for a link to `page`."""
     names = (*DEFAULTS, "lang", *PAGE_KEYS[page])
     current = settings()
-    return {name: _text(current[name]) for name in names if current[name] != _ALL_DEFAULTS[name]}
+    return {name: _text(current[name]) for name in names if current[name] != ALL_DEFAULTS[name]}
 
 
 def adopt_url(page: str) -> list[FieldError]:
@@ -80,7 +113,7 @@ def adopt_url(page: str) -> list[FieldError]:
     errors = []
     current = settings()
     for name in (*DEFAULTS, "lang", *PAGE_KEYS[page]):
-        current[name] = _ALL_DEFAULTS[name]
+        current[name] = ALL_DEFAULTS[name]
         if name in shown:
             try:
                 current[name] = parse(name, shown[name])

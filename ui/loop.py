@@ -38,8 +38,8 @@ def _policy(page: Page, probabilities, before=None) -> str:
     for index, action in enumerate(page.task.actions):
         value = probabilities[page.prompt, index].item()
         target = bool(page.task.is_target[page.prompt, index])
-        change = "" if before is None else f" ({_signed(value - before[page.prompt, index].item())})"
-        mark = f" · {page.gettext('target')}" if target else ""
+        change = "" if before is None else f" ({_signed(value - before[page.prompt, index].item(), 3)})"
+        mark = " · " + page.gettext("target") if target else ""
         color = POSITIVE if target else "#8A94A0"
         rows.append(
             f"<div style='font-size:.85rem;margin-top:.35rem'>{escape(action)}{escape(mark)}"
@@ -61,14 +61,16 @@ def _rewards(page: Page, update: UpdateStep) -> str:
     rewards = update.group.rewards[page.prompt].tolist()
     mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
     _ = page.gettext
+    mean_label, std_label = escape(_("mean")), escape(_("std"))
     return _chips((f"{reward:g}", reward > 0) for reward in rewards) + (
-        f"<p style='font-size:.85rem;margin:.6rem 0 0'>{escape(_('mean'))} {mean:.2f}<br>{escape(_('std'))} {std:.2f}</p>"
+        f"<p style='font-size:.85rem;margin:.6rem 0 0'>{mean_label} {mean:.2f}<br>{std_label} {std:.2f}</p>"
     )
 
 
 def _advantages(page: Page, update: UpdateStep) -> str:
     if update.group.silent[page.prompt]:
-        return f"<p style='font-size:.9rem'><b>{escape(page.gettext('A silent group: all rewards are equal, so every advantage is 0.'))}</b></p>"
+        says = page.gettext("A silent group: all rewards are equal, so every advantage is 0.")
+        return f"<p style='font-size:.9rem'><b>{escape(says)}</b></p>"
     return _chips((_signed(value), value > 0) for value in update.group.advantages[page.prompt].tolist())
 
 
@@ -82,5 +84,5 @@ def _chips(items) -> str:
     return f"<div style='display:flex;flex-wrap:wrap;gap:.3rem'>{''.join(chips)}</div>"
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", MINUS)
+def _signed(value: float, digits: int = 2) -> str:
+    return f"{value:+.{digits}f}".replace("-", MINUS)

@@ -42,8 +42,14 @@ def _widget(_, name: str) -> dict:
         "label": _(LABELS[name]),
         "key": key,
         "help": _(SETTINGS[name].help),
-        "on_change": lambda: links.change(name, st.session_state[key]),
+        "on_change": lambda: _store(name, st.session_state[key]),
     }
+
+
+def _store(name: str, value) -> None:
+    """An emptied number field gives None: the last value stays."""
+    if value is not None:
+        links.change(name, value)
 
 
 def _slider(_, name: str) -> None:
@@ -64,7 +70,6 @@ def _number(_, name: str, format: str | None = None) -> None:
         max_value=setting.maximum,
         step=setting.step,
         format=format,
-        required=True,
     )
 
 

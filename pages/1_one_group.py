@@ -1,0 +1,69 @@
+"""One group: a reward only means something next to its group's."""
+
+import streamlit as st
+
+from grpo_core import group_advantages, one_update
+from ui import figures, group_figures
+from ui.frame import open_page
+from ui.group_figures import signed
+from ui.group_picker import choose_group
+from ui.question import ask
+
+page = open_page("one_group")
+_ = page.gettext
+
+st.markdown(page.prose("intro"))
+choose_group(page)
+update = one_update(page.task, page.config, draw=page.draw, prompt=page.prompt, rewards=page.rewards)
+group = update.group
+rewards, advantages = group.rewards[page.prompt], group.advantages[page.prompt]
+mean, std = group.mean[page.prompt].item(), group.std[page.prompt].item()
+
+left, right = st.columns(2)
+with left:
+    figures.show(group_figures.reward_bars(page, update), "rewards")
+with right:
+    figures.show(group_figures.advantage_bars(page, update), "advantages")
+
+if group.silent[page.prompt]:
+    st.info(page.prose("silent"), icon=":material/volume_off:")
+
+st.subheader(_("The formula, in symbols and with this group's numbers"), anchor=False)
+best = int(rewards.argmax())
+st.latex(r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}")
+if group.silent[page.prompt]:
+    st.latex(rf"r_1 = \dots = r_{{{len(rewards)}}} = {rewards[0].item():g} \;\Rightarrow\; A_i = 0")
+else:
+    st.latex(
+        rf"A_{{{best + 1}}} = \frac{{{rewards[best].item():g} - {mean:.3f}}}{{{std:.3f} + {page.config.epsilon:g}}}"
+        rf" = {advantages[best].item():+.3f}"
+    )
+
+st.subheader(_("The reward table"), anchor=False)
+st.dataframe(
+    {
+        _("sample"): group_figures.sample_labels(page, update),
+        _("reward"): rewards.tolist(),
+        _("reward − mean"): [signed(value, 3) for value in (rewards - mean).tolist()],
+        _("advantage"): [signed(value, 3) for value in advantages.tolist()],
+    },
+    hide_index=True,
+    alt=_("Reward and advantage of every sample of the group."),
+)
+
+
+def answer() -> tuple[int, str]:
+    shifted = group_advantages(rewards + 1, page.config.ddof, page.config.epsilon)
+    difference = (shifted - advantages).abs().max().item()
+    text = _("Mean and rewards rise together: the largest change of an advantage is {difference:.1g}.")
+    return 1, text.format(difference=difference)
+
+
+ask(
+    page,
+    _("Suppose every reward of this group rises by 1. The advantages will"),
+    [_("rise by 1"), _("stay as they are"), _("fall")],
+    answer,
+)
+with st.expander(_("What real frameworks do")):
+    st.markdown(page.prose("frameworks"))

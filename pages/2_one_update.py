@@ -1,0 +1,65 @@
+"""One update: what a group's advantages do to the policy."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from grpo_core import one_update
+from ui import figures, group_figures, links, update_steps
+from ui.frame import open_page
+from ui.group_figures import signed
+from ui.group_picker import choose_group
+from ui.question import ask
+
+page = open_page("one_update")
+_ = page.gettext
+
+st.markdown(page.prose("intro"))
+choose_group(page)
+update = one_update(page.task, page.config, draw=page.draw, prompt=page.prompt, rewards=page.rewards)
+
+left, right = st.columns(2)
+with left:
+    figures.show(group_figures.policy_bars(page, update), "policy")
+with right:
+    figures.show(group_figures.gradient_bars(page, update), "gradient")
+
+st.subheader(_("Step by step"), anchor=False)
+step = links.settings()["step"]
+back, where, forward = st.columns([1, 4, 1], vertical_alignment="center")
+back.button(_("Back"), disabled=step == 1, on_click=links.change, args=("step", step - 1), width="stretch")
+where.markdown(f"**{step} / {links.STEPS} · {_(update_steps.STEPS[step - 1])}**")
+forward.button(
+    _("Next"), disabled=step == links.STEPS, on_click=links.change, args=("step", step + 1), width="stretch", type="primary"
+)
+for formula in update_steps.formulas(page, update, step):
+    st.latex(formula)
+
+st.subheader(_("The loss and its two terms"), anchor=False)
+total, policy, kl = st.columns(3)
+total.metric(_("loss"), signed(update.loss.total.item(), 4))
+policy.metric(_("policy term"), signed(update.loss.policy.item(), 4))
+kl.metric(_("KL term"), signed(update.loss.kl.item(), 4))
+norm = update.gradient.total.norm().item()
+st.caption(_("Norm of the gradient over all prompts: {norm:.4f}.").format(norm=norm))
+st.markdown(page.prose("zero"))
+
+
+def answer() -> tuple[int, str]:
+    smaller = replace(page.config, learning_rate=page.config.learning_rate / 2)
+    half = one_update(page.task, smaller, draw=page.draw, prompt=page.prompt, rewards=page.rewards)
+    ratio = half.logit_change.norm().item() / max(update.logit_change.norm().item(), 1e-300)
+    moved = update.logit_change.norm().item() > 0
+    text = _("Length of the step in logits: {before:.4f} now, {after:.4f} with half the learning rate.")
+    values = {"before": update.logit_change.norm().item(), "after": half.logit_change.norm().item()}
+    return (1 if moved and abs(ratio - 0.5) < 0.05 else 0 if not moved else 2), text.format(**values)
+
+
+ask(
+    page,
+    _("Suppose the learning rate is halved. The step of the logits will be"),
+    [_("the same"), _("half as long"), _("a quarter as long")],
+    answer,
+)
+with st.expander(_("What real frameworks do")):
+    st.markdown(page.prose("frameworks"))

@@ -1,0 +1,140 @@
+"""Plotly figures of one group and one update. A figure only draws what it is given."""
+
+import plotly.graph_objects as go
+
+from grpo_core import UpdateStep
+from ui.figures import NEGATIVE, POSITIVE, is_dark, kl_color, plain
+from ui.frame import Page
+
+MINUS = "−"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with its sign, a true minus, and no sign on a rounded zero."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
+
+
+def sample_labels(page: Page, update: UpdateStep) -> list[str]:
+    """`1 paris`, or only the number when the rewards were typed by hand."""
+    if page.rewards is not None:
+        return [str(i + 1) for i in range(len(page.rewards))]
+    actions = update.group.actions[page.prompt].tolist()
+    return [f"{i + 1} {plain(page.task.actions[action])}" for i, action in enumerate(actions)]
+
+
+def reward_bars(page: Page, update: UpdateStep):
+    """The rewards of the group, its mean as a line and one std to either side as a band."""
+    _ = page.gettext
+    rewards = update.group.rewards[page.prompt].tolist()
+    mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
+    labels = sample_labels(page, update)
+    figure = _figure(_("Rewards: next to the group's mean {mean:.2f}").format(mean=mean), _("reward"), _("sample"))
+    figure.add_trace(_bars(labels, rewards, [reward > mean for reward in rewards], [f"{reward:g}" for reward in rewards]))
+    text = "#E8EDF2" if is_dark() else "#1B2430"
+    figure.add_hrect(mean - std, mean + std, fillcolor=text, opacity=0.10, line_width=0)
+    figure.add_hline(mean, line={"color": text, "width": 1.5})
+    low, high = min(0, mean - std, *rewards), max(0, mean + std, *rewards)
+    figure.update_yaxes(range=_room(low, high))
+    alt = _("{count} rewards with mean {mean:.3f} and standard deviation {std:.3f}.")
+    return figure, alt.format(count=len(rewards), mean=mean, std=std)
+
+
+def advantage_bars(page: Page, update: UpdateStep):
+    """Up and blue: better than the group. Down, vermilion and hatched: worse."""
+    _ = page.gettext
+    group = update.group
+    rewards, advantages = group.rewards[page.prompt].tolist(), group.advantages[page.prompt].tolist()
+    mean, std = group.mean[page.prompt].item(), group.std[page.prompt].item()
+    title = (
+        _("Advantages: a silent group, every one is 0")
+        if group.silent[page.prompt]
+        else _("Advantages: above the mean is pushed up, below is pushed down")
+    )
+    figure = _figure(title, _("advantage (std)"), _("sample"))
+    hover = [
+        f"({reward:g} {MINUS} {mean:.2f}) / ({std:.2f} + {page.config.epsilon:g}) = {signed(value)}"
+        for reward, value in zip(rewards, advantages, strict=True)
+    ]
+    figure.add_trace(
+        _bars(sample_labels(page, update), advantages, [value > 0 for value in advantages], [signed(value) for value in advantages], hover)
+    )
+    figure.add_hline(0, line={"width": 1, "color": "#8A94A0"})
+    figure.update_yaxes(range=_room(min(-1, *advantages), max(1, *advantages)))
+    alt = _("Advantages from {low} to {high}.")
+    return figure, alt.format(low=signed(min(advantages)), high=signed(max(advantages)))
+
+
+def policy_bars(page: Page, update: UpdateStep):
+    """The chosen prompt's probabilities before and after the update."""
+    _ = page.gettext
+    before, after = update.before[page.prompt].tolist(), update.after[page.prompt].tolist()
+    actions = [plain(action) for action in page.task.actions]
+    best = max(range(len(actions)), key=lambda i: after[i] - before[i])
+    if after[best] > before[best]:
+        title = _("New policy: the group pushes '{action}' up").format(action=actions[best])
+    else:
+        title = _("New policy: nothing moves")
+    figure = _figure(title, _("probability"), _("action"))
+    figure.add_bar(
+        x=actions, y=before, name=_("before"), marker={"color": "#8A94A0", "pattern": {"shape": "."}},
+        text=[f"{value:.3f}" for value in before], textposition="outside",
+    )  # fmt: skip
+    figure.add_bar(
+        x=actions, y=after, name=_("after"), marker={"color": POSITIVE},
+        text=[f"{value:.3f}" for value in after], textposition="outside",
+    )  # fmt: skip
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+    figure.update_yaxes(range=[0, 1.1])
+    alt = _("Probability of the target {before:.3f} before and {after:.3f} after.")
+    target = page.task.is_target[page.prompt]
+    values = {"before": update.before[page.prompt][target].sum().item(), "after": update.after[page.prompt][target].sum().item()}
+    return figure, alt.format(**values)
+
+
+def gradient_bars(page: Page, update: UpdateStep):
+    """The gradient per logit, policy term and KL term side by side."""
+    _ = page.gettext
+    policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
+    actions = [plain(action) for action in page.task.actions]
+    figure = _figure(_("Gradient: a step goes against it, so a negative one pushes up"), _("dLoss / dlogit"), _("action"))
+    figure.add_trace(_bars(actions, policy, [value < 0 for value in policy], [signed(value, 3) for value in policy], name=_("policy term")))
+    figure.add_bar(
+        x=actions, y=kl, name=_("KL term"), marker={"color": kl_color(), "pattern": {"shape": "x"}},
+        text=[signed(value, 3) for value in kl], textposition="outside",
+    )  # fmt: skip
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+    figure.update_yaxes(range=_room(min(-0.05, *policy, *kl), max(0.05, *policy, *kl)))
+    total = update.gradient.total[page.prompt].tolist()
+    pairs = ", ".join(f"{action} {signed(value, 3)}" for action, value in zip(actions, total, strict=True))
+    return figure, _("Gradient per logit: {pairs}.").format(pairs=pairs)
+
+
+def _bars(x, y, good, text, hover=None, name=None) -> go.Bar:
+    return go.Bar(
+        x=x, y=y, text=text, textposition="outside", cliponaxis=False, hovertext=hover, name=name,
+        hoverinfo="text" if hover else "x+y",
+        marker={
+            "color": [POSITIVE if is_good else NEGATIVE for is_good in good],
+            "pattern": {"shape": ["" if is_good else "/" for is_good in good]},
+        },
+    )  # fmt: skip
+
+
+def _room(low: float, high: float) -> list[float]:
+    """An axis range with space for the labels above and below the bars."""
+    space = 0.18 * (high - low or 1)
+    return [low - space, high + space]
+
+
+def _figure(title: str, unit: str, across: str) -> go.Figure:
+    return go.Figure(
+        layout={
+            "title": {"text": title, "font": {"size": 15}},
+            "height": 320,
+            "margin": {"l": 10, "r": 10, "t": 64, "b": 10},
+            "showlegend": False,
+            "xaxis": {"title": {"text": across}, "type": "category"},
+            "yaxis": {"title": {"text": unit}, "automargin": True, "zeroline": False},
+        }
+    )

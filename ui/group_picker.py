@@ -1,0 +1,44 @@
+"""The group that One group and One update look at: sampled again, or with rewards typed by hand."""
+
+import streamlit as st
+
+from grpo_core import FieldError
+from ui import links
+from ui.frame import Page, choose_prompt
+from ui.i18n import say
+
+
+def choose_group(page: Page) -> None:
+    """Prompt, sample again, and the rewards as text; a bad text keeps the last good group."""
+    _ = page.gettext
+    choose_prompt(page)
+    typed, again = st.columns([3, 2], vertical_alignment="bottom")
+    if "rewards_error" not in st.session_state:
+        st.session_state.setting_rewards = links.settings()["rewards"]
+    typed.text_input(
+        _("Rewards by hand, such as 0, 1, 1, 0 (empty: the rule's)"),
+        key="setting_rewards",
+        max_chars=2000,
+        on_change=_store_rewards,
+    )
+    again.button(_("Sample again"), icon=":material/casino:", on_click=_sample_again, width="stretch")
+    error = st.session_state.get("rewards_error")
+    if error:
+        st.error(say(_, error.message) + " " + _("The last good group stays."))
+
+
+def _store_rewards() -> None:
+    text = st.session_state.setting_rewards.strip()
+    try:
+        links.parse_rewards(text)
+    except FieldError as error:
+        st.session_state.rewards_error = error
+        return
+    st.session_state.pop("rewards_error", None)
+    links.change("rewards", text)
+
+
+def _sample_again() -> None:
+    links.change("draw", (links.settings()["draw"] + 1) % 10_000)
+    links.change("rewards", "")
+    st.session_state.pop("rewards_error", None)

@@ -1,0 +1,130 @@
+"""The player: a whole run as JSON, drawn and played in the browser without the server.
+
+player.html, player.css and player.js are one Streamlit component and, inlined, the offline hand-out.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+import torch
+
+from grpo_core import Bands, TrainingHistory
+from grpo_core.messages import N_
+
+MAX_FRAMES = 101
+MAX_CELLS = 8
+"""Up to this group size the table has a cell per sample, above it one per distinct action."""
+
+TEXTS = {
+    "player": N_("Training player"),
+    "play": N_("Play"),
+    "pause": N_("Pause"),
+    "first": N_("First epoch"),
+    "back": N_("Step back"),
+    "forward": N_("Step forward"),
+    "last": N_("Last epoch"),
+    "speed": N_("Speed"),
+    "epoch": N_("Epoch"),
+    "heatmap": N_("Policy: probability of each answer"),
+    "table": N_("Rewards of this epoch's groups"),
+    "advantages": N_("Advantages: above the group's mean is pushed up"),
+    "kl": N_("KL to the reference (nats)"),
+    "reward": N_("Mean reward"),
+    "prompt": N_("Prompt"),
+    "mean": N_("mean"),
+    "std": N_("std"),
+    "target": N_("target"),
+    "silent": N_("silent group: every advantage is 0"),
+    "band": N_("band: 5–95 % of {seeds} seeds"),
+}
+
+_HERE = Path(__file__).parent
+_HTML, _CSS, _JS = ((_HERE / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+_component = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
+
+
+def player_texts(_) -> dict[str, str]:
+    """The player's words in the visitor's language."""
+    return {key: _(text) for key, text in TEXTS.items()}
+
+
+def player(history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int, on_prompt: Callable[[int], None]) -> None:
+    """Show the run of the first seed; a click on a prompt calls `on_prompt` with its index."""
+
+    def clicked() -> None:
+        chosen = st.session_state["player"].get("prompt")
+        if chosen is not None:
+            on_prompt(int(chosen))
+
+    _component(key="player", data=player_data(history, texts, band, prompt), on_prompt_change=clicked)
+
+
+def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int) -> dict:
+    """The run as JSON: frame f is the policy that sampled epoch `epochs[f]`, and what its groups gave."""
+    task, epochs = history.task, history.config.epochs
+    count = min(MAX_FRAMES, epochs)
+    frames = torch.linspace(0, epochs - 1, count).round().long()
+    per_sample = history.config.group_size <= MAX_CELLS
+    actions, advantages = history.actions[0, frames], history.advantages[0, frames]
+    shape = (count, *task.rewards.shape)
+    counts = torch.zeros(shape, dtype=torch.long).scatter_add_(-1, actions, torch.ones_like(actions))
+    by_action = torch.zeros(shape, dtype=torch.float64).scatter_(-1, actions, advantages)
+    return {
+        "id": "training_run",
+        "texts": {**texts, "band": texts["band"].format(seeds=band.seeds)},
+        "prompts": task.prompts,
+        "actions": task.actions,
+        "targets": task.is_target.tolist(),
+        "rewards": task.rewards.tolist(),
+        "prompt": prompt,
+        "epochs": (frames + 1).tolist(),
+        "probabilities": _rounded(history.probabilities[0, frames], 3),
+        "samples": actions.tolist() if per_sample else None,
+        "counts": counts.tolist(),
+        "advantages": _rounded(by_action, 3),
+        "mean": _rounded(history.group_mean[0, frames], 3),
+        "std": _rounded(history.group_std[0, frames], 3),
+        "kl": _curve(history.mean_kl[0], band.mean_kl, frames),
+        "reward": _curve(history.mean_reward[0], band.mean_reward, frames),
+    }
+
+
+def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title: str, lang: str) -> str:
+    """One HTML file that plays the run offline."""
+    data = json.dumps(player_data(history, texts, band, 0), ensure_ascii=False, separators=(",", ":"))
+    script = _JS.replace("export default function", "function")
+    return _PAGE.format(
+        title=title, lang=lang, html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c")
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="{lang}"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{title} · GRPO</title>
+<style>
+:root {{ color-scheme: light dark; --st-font: system-ui, sans-serif; --st-background-color: #FFFFFF;
+  --st-secondary-background-color: #F3F6F9; --st-text-color: #1B2430; --st-border-color: #D5DDE5; --st-primary-color: #0072B2; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --st-background-color: #10151C; --st-secondary-background-color: #1A222C;
+  --st-text-color: #E8EDF2; --st-border-color: #36424F; --st-primary-color: #3E9BD6; }} }}
+body {{ margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--st-background-color); }}
+{css}
+.controls {{ top: 0; }}
+</style>
+<h1 style="font-family:var(--st-font);color:var(--st-text-color)">{title}</h1>
+<main>{html}</main>
+<script type="module">
+{script}
+player({{ data: {data}, parentElement: document.querySelector("main"), setStateValue() {{}} }});
+</script></html>
+"""
+
+
+def _rounded(table: torch.Tensor, digits: int) -> list:
+    return (table.double() + 0.0).round(decimals=digits).tolist()
+
+
+def _curve(values: torch.Tensor, band: torch.Tensor, frames: torch.Tensor) -> dict:
+    low, middle, high = _rounded(band[:, frames], 4)
+    return {"values": _rounded(values[frames], 4), "low": low, "middle": middle, "high": high}

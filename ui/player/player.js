@@ -1,0 +1,318 @@
+// View state outlives a remount of the component; it is kept under an id of our own.
+const states = (globalThis.__grpoPlayer ??= new Map());
+const SVG = "http://www.w3.org/2000/svg";
+const MINUS = "−";
+
+export default function player({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector(".player");
+  const find = (selector) => root.querySelector(selector);
+  const { texts, prompts, actions } = data;
+  const last = data.epochs.length - 1;
+  const state = remembered(data.id);
+  clearInterval(state.timer); // the earlier call was not cleaned up
+  state.frame = frameOfEpoch(state.epoch);
+  root.classList.toggle("dark", isDark(root));
+
+  root.querySelectorAll("[data-text]").forEach((node) => (node.textContent = texts[node.dataset.text]));
+  const views = [heatmap(), groups(), bars(), curve("kl"), curve("reward")];
+  const range = find("input");
+  const play = find(".play");
+  const speed = find("select");
+  label(root, texts.player);
+  label(range, texts.epoch);
+  label(speed, texts.speed);
+  range.max = last;
+  speed.value = state.pause;
+  const acts = {
+    first: () => stopAt(0),
+    back: () => stopAt(state.frame - 1),
+    forward: () => stopAt(state.frame + 1),
+    last: () => stopAt(last),
+    play: () => (state.playing ? stopAt(state.frame) : start()),
+  };
+  root.querySelectorAll("[data-do]").forEach((button) => {
+    button.onclick = acts[button.dataset.do];
+    if (button !== play) label(button, texts[button.dataset.do]);
+  });
+  range.oninput = () => stopAt(Number(range.value));
+  speed.onchange = () => {
+    state.pause = Number(speed.value);
+    if (state.playing) run();
+  };
+  root.onkeydown = (event) => {
+    const tag = event.composedPath()[0].tagName;
+    if (event.altKey || event.ctrlKey || event.metaKey || tag === "SELECT") return;
+    const keys = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last" };
+    const act = event.key === " " && tag !== "BUTTON" ? "play" : keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    acts[act]();
+  };
+  draw();
+  if (state.playing) run();
+  return () => clearInterval(state.timer);
+
+  function frameOfEpoch(epoch) {
+    const index = data.epochs.findIndex((value) => value >= epoch);
+    return index < 0 ? last : index;
+  }
+
+  function start() {
+    if (state.frame === last) state.frame = 0;
+    state.playing = true;
+    draw();
+    run();
+  }
+
+  function run() {
+    clearInterval(state.timer);
+    state.timer = setInterval(() => {
+      if (!root.isConnected) return clearInterval(state.timer);
+      if (state.frame >= last) return stopAt(last);
+      state.frame += 1;
+      draw();
+    }, state.pause);
+  }
+
+  function stopAt(frame) {
+    clearInterval(state.timer);
+    state.playing = false;
+    state.frame = Math.max(0, Math.min(last, frame));
+    draw();
+    speak();
+  }
+
+  function draw() {
+    const frame = state.frame;
+    state.epoch = data.epochs[frame];
+    remember(data.id, state);
+    range.value = frame;
+    find(".where").textContent = `${texts.epoch} ${state.epoch} / ${data.epochs[last]}`;
+    play.textContent = state.playing ? texts.pause : texts.play;
+    views.forEach((view) => view(frame));
+  }
+
+  function speak() {
+    const parts = prompts.map((prompt, p) => {
+      const shares = actions.map((action, a) => `${action} ${data.probabilities[state.frame][p][a].toFixed(2)}`);
+      return `${prompt} ${shares.join(", ")}`;
+    });
+    const kl = `${texts.kl} ${data.kl.values[state.frame].toFixed(3)}`;
+    find(".spoken").textContent = `${texts.epoch} ${state.epoch}. ${parts.join(". ")}. ${kl}`;
+  }
+
+  function promptHeader(p) {
+    const button = make("button", "", prompts[p]);
+    button.type = "button";
+    button.setAttribute("aria-pressed", p === data.prompt);
+    button.onclick = () => setStateValue("prompt", p);
+    const header = make("th");
+    header.scope = "row";
+    header.append(button);
+    return header;
+  }
+
+  // A table with a head and a row per prompt; returns its cells as [prompt][column].
+  function table(node, heads, columns) {
+    const head = make("tr");
+    heads.forEach((text) => {
+      const cell = make("th", "", text);
+      cell.scope = "col";
+      head.append(cell);
+    });
+    const body = make("tbody");
+    const cells = prompts.map((_, p) => {
+      const row = make("tr", p === data.prompt ? "chosen" : "");
+      const made = Array.from({ length: columns }, () => make("td"));
+      row.append(promptHeader(p), ...made);
+      body.append(row);
+      return made;
+    });
+    const top = make("thead");
+    top.append(head);
+    node.replaceChildren(top, body);
+    return cells;
+  }
+
+  function heatmap() {
+    const cells = table(find(".heatmap"), [texts.prompt, ...actions], actions.length);
+    const [ink, paper] = ["--ink", "--paper"].map((name) => getComputedStyle(root).getPropertyValue(name).split(",").map(Number));
+    return (frame) =>
+      cells.forEach((row, p) =>
+        row.forEach((cell, a) => {
+          const value = data.probabilities[frame][p][a];
+          const color = paper.map((from, i) => Math.round(from + (ink[i] - from) * value));
+          cell.replaceChildren(value.toFixed(3));
+          if (data.targets[p][a]) cell.append(make("small", "", texts.target));
+          cell.className = data.targets[p][a] ? "target" : "";
+          cell.style.background = `rgb(${color})`;
+          cell.style.color = luminance(color) > 0.18 ? "#000" : "#fff";
+          cell.title = `π(${actions[a]} | ${prompts[p]}) = ${value.toFixed(3)}`;
+        }),
+      );
+  }
+
+  function groups() {
+    const perSample = data.samples !== null;
+    const names = perSample ? data.samples[0][0].map((_, i) => i + 1) : actions;
+    const cells = table(find(".groups"), [texts.prompt, ...names, texts.mean, texts.std], names.length + 2);
+    return (frame) =>
+      cells.forEach((row, p) => {
+        names.forEach((_, i) => {
+          const a = perSample ? data.samples[frame][p][i] : i;
+          const count = data.counts[frame][p][a];
+          const reward = data.rewards[p][a];
+          const cell = row[i];
+          cell.replaceChildren(make("b", "", perSample ? actions[a] : `${actions[a]} ×${count}`), String(reward));
+          if (!perSample && count) cell.append(make("small", "", signed(data.advantages[frame][p][a])));
+          cell.className = data.targets[p][a] ? "good" : "bad";
+          cell.style.opacity = count ? 1 : 0.35;
+          cell.title = arithmetic(frame, p, a);
+        });
+        [data.mean, data.std].forEach((stat, i) => {
+          const cell = row[names.length + i];
+          cell.className = "stat";
+          cell.replaceChildren(make("small", "", i ? texts.std : texts.mean), stat[frame][p].toFixed(2));
+        });
+      });
+  }
+
+  function bars() {
+    const largest = Math.max(1, ...data.advantages.flat(2).map(Math.abs));
+    const stages = prompts.map((prompt, p) => {
+      const block = make("div", p === data.prompt ? "chosen" : "");
+      const stage = make("div", "stage");
+      stage.setAttribute("role", "img");
+      block.append(make("h4", "", prompt), stage);
+      return [block, stage];
+    });
+    find(".bars").replaceChildren(...stages.map(([block]) => block));
+    return (frame) =>
+      stages.forEach(([, stage], p) => {
+        const sampled = data.samples ? data.samples[frame][p] : actions.map((_, a) => a).filter((a) => data.counts[frame][p][a]);
+        const values = sampled.map((a) => data.advantages[frame][p][a]);
+        const drawn = sampled.map((a, i) => {
+          const value = values[i];
+          const height = (Math.abs(value) / largest) * 38;
+          const bar = make("div", value < 0 ? "bar down" : "bar up");
+          const block = make("i");
+          const text = make("span", "", value ? signed(value) : "0");
+          block.style.height = `${height}%`;
+          text.style[value < 0 ? "top" : "bottom"] = `${51 + height}%`;
+          bar.append(block, text);
+          bar.title = `${actions[a]}: ${arithmetic(frame, p, a)}`;
+          return bar;
+        });
+        if (data.std[frame][p] === 0) drawn.splice(0, drawn.length, make("div", "says", texts.silent));
+        stage.replaceChildren(...drawn);
+        label(stage, `${prompts[p]}: ${values.map(signed).join(", ")}`);
+      });
+  }
+
+  function arithmetic(frame, p, a) {
+    if (!data.counts[frame][p][a]) return "";
+    const [mean, std] = [data.mean[frame][p], data.std[frame][p]];
+    if (std === 0) return texts.silent;
+    return `(${data.rewards[p][a]} ${MINUS} ${mean.toFixed(2)}) / ${std.toFixed(2)} = ${signed(data.advantages[frame][p][a])}`;
+  }
+
+  function curve(name) {
+    const card = find(`[data-curve=${name}]`);
+    const plot = card.querySelector(".plot");
+    const { values, low, high } = data[name];
+    const bottom = Math.min(0, ...low, ...values);
+    const top = Math.max(...high, ...values, bottom + 0.01);
+    const x = (frame) => (last ? (frame / last) * 100 : 50);
+    const y = (value) => ((value - bottom) / (top - bottom)) * 100;
+    const points = (list) => list.map((value, frame) => `${x(frame)},${100 - y(value)}`);
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", "0 0 100 100");
+    svg.setAttribute("preserveAspectRatio", "none");
+    path(svg, `M${points(high).join("L")}L${points(low).reverse().join("L")}Z`, "fill:var(--color);fill-opacity:.16");
+    path(svg, "M0 100H100M0 50H100M0 0H100", "stroke:currentColor;stroke-opacity:.15");
+    path(svg, `M${points(values).join("L")}`, "fill:none;stroke:var(--color);stroke-width:2.5");
+    const line = make("div", "line");
+    const dot = make("div", "dot");
+    plot.replaceChildren(svg, line, dot);
+    [0, 0.5, 1].forEach((share) => {
+      const tick = make("span", "tick y", (bottom + (top - bottom) * share).toFixed(2));
+      tick.style.bottom = `${share * 100}%`;
+      const epoch = make("span", "tick x", data.epochs[Math.round(last * share)]);
+      epoch.style.left = `${share * 100}%`;
+      plot.append(tick, epoch);
+    });
+    plot.setAttribute("role", "img");
+    plot.onpointerdown = (event) => {
+      plot.setPointerCapture(event.pointerId);
+      plot.onpointermove(event);
+    };
+    plot.onpointermove = (event) => {
+      if (!event.buttons) return;
+      const box = plot.getBoundingClientRect();
+      stopAt(Math.round(((event.clientX - box.left) / box.width) * last));
+    };
+    return (frame) => {
+      line.style.left = dot.style.left = `${x(frame)}%`;
+      dot.style.bottom = `${y(values[frame])}%`;
+      card.querySelector("output").textContent = values[frame].toFixed(3);
+      label(plot, `${texts[name]}: ${values[frame].toFixed(3)}`);
+    };
+  }
+}
+
+function remembered(id) {
+  if (!states.has(id)) {
+    let saved = {};
+    try {
+      saved = JSON.parse(sessionStorage.getItem(`player ${id}`)) ?? {};
+    } catch {} // storage may be forbidden
+    states.set(id, { epoch: saved.epoch ?? 1, pause: saved.pause ?? 400, playing: false, timer: 0, frame: 0 });
+  }
+  return states.get(id);
+}
+
+function remember(id, { epoch, pause }) {
+  try {
+    sessionStorage.setItem(`player ${id}`, JSON.stringify({ epoch, pause }));
+  } catch {} // storage may be forbidden
+}
+
+function make(tag, className = "", text = null) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== null) node.textContent = text;
+  return node;
+}
+
+function path(svg, d, style) {
+  const node = document.createElementNS(SVG, "path");
+  node.setAttribute("d", d);
+  node.setAttribute("style", style);
+  node.setAttribute("vector-effect", "non-scaling-stroke");
+  svg.append(node);
+}
+
+function label(node, text) {
+  node.setAttribute("aria-label", text);
+}
+
+function signed(value) {
+  const text = Math.abs(value).toFixed(2);
+  return Number(text) === 0 ? "0" : (value < 0 ? MINUS : "+") + text;
+}
+
+function luminance(color) {
+  const [r, g, b] = color.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// The page's background as numbers, whatever notation the theme used for it.
+function isDark(root) {
+  const probe = make("i");
+  probe.style.color = "var(--st-background-color)";
+  root.append(probe);
+  const color = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  probe.remove();
+  return luminance(color) < 0.2;
+}

@@ -1,0 +1,96 @@
+"""The six steps of one update as formulas with this group's numbers in them."""
+
+from grpo_core import UpdateStep
+from grpo_core.messages import N_
+from ui.frame import Page
+
+STEPS = (
+    N_("Sample: answers drawn from the policy"),
+    N_("Reward: the rule scores each answer"),
+    N_("Advantage: each reward against its group"),
+    N_("Loss: log-probability times advantage, plus the leash"),
+    N_("Gradient: which logit goes which way"),
+    N_("New policy: one step of the optimizer"),
+)
+SHOWN_TERMS = 4
+"""A sum over a larger group is written out for its first terms only."""
+
+
+def formulas(page: Page, update: UpdateStep, step: int) -> list[str]:
+    """LaTeX of step 1 to 6: in symbols, then with the numbers of the chosen prompt."""
+    return (_sample, _reward, _advantage, _loss, _gradient, _new_policy)[step - 1](page, update)
+
+
+def _sample(page: Page, update: UpdateStep) -> list[str]:
+    names = [page.task.actions[action] for action in update.group.actions[page.prompt].tolist()]
+    policy = ", ".join(f"{value:.3f}" for value in update.before[page.prompt].tolist())
+    return [r"a_1, \dots, a_G \sim \pi", rf"\pi = ({policy}):\quad " + _listed([rf"\text{{{_tex(name)}}}" for name in names])]
+
+
+def _reward(page: Page, update: UpdateStep) -> list[str]:
+    rewards = update.group.rewards[page.prompt].tolist()
+    target = _tex(page.task.targets[page.prompt])
+    return [
+        rf"r_i = 1 \text{{ if }} a_i = \text{{{target}}} \text{{ else }} 0" if page.lang == "en"
+        else rf"r_i = 1 \text{{（当 }} a_i = \text{{{target}}}\text{{），否则 }} 0",
+        r"r = " + _listed([f"{reward:g}" for reward in rewards]),
+    ]  # fmt: skip
+
+
+def _advantage(page: Page, update: UpdateStep) -> list[str]:
+    mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
+    advantages = update.group.advantages[page.prompt].tolist()
+    reward = update.group.rewards[page.prompt, 0].item()
+    first = (
+        r"\text{std}(r) = 0 \;\Rightarrow\; A_i = 0"
+        if update.group.silent[page.prompt]
+        else rf"A_1 = \frac{{{reward:g} - {mean:.3f}}}{{{std:.3f} + {page.config.epsilon:g}}} = {advantages[0]:+.3f}"
+    )
+    return [r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}", first, r"A = " + _listed([f"{a:+.3f}" for a in advantages])]
+
+
+def _loss(page: Page, update: UpdateStep) -> list[str]:
+    prompts = len(page.task.prompts)
+    return [
+        rf"\text{{loss}} = -\frac{{1}}{{{prompts} G}} \sum_{{p,i}} \log \pi(a_i)\,A_i + \text{{kl\_coef}}\cdot\text{{KL}}(\pi\|\pi_\text{{ref}})",
+        rf"\text{{loss}} = {update.loss.policy.item():+.4f} {update.loss.kl.item():+.4f} = {update.loss.total.item():+.4f}",
+    ]
+
+
+def _gradient(page: Page, update: UpdateStep) -> list[str]:
+    k = int(page.task.is_target[page.prompt].int().argmax())
+    group = update.group
+    taken = (group.actions[page.prompt] == k).double()
+    pushed = (group.advantages[page.prompt] * taken).sum().item()
+    total = group.advantages[page.prompt].sum().item()
+    probability = update.before[page.prompt, k].item()
+    count = len(page.task.prompts) * len(taken)
+    policy, kl = update.gradient.policy[page.prompt, k].item(), update.gradient.kl[page.prompt, k].item()
+    return [
+        r"\frac{\partial\,\text{loss}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k) + \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
+        rf"k = \text{{{_tex(page.task.actions[k])}}}:\quad -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} {kl:+.4f} = {policy:+.4f} {kl:+.4f} = {policy + kl:+.4f}",
+    ]
+
+
+def _new_policy(page: Page, update: UpdateStep) -> list[str]:
+    k = int(page.task.is_target[page.prompt].int().argmax())
+    change = update.logit_change[page.prompt, k].item()
+    gradient = update.gradient.total[page.prompt, k].item()
+    before, after = update.before[page.prompt, k].item(), update.after[page.prompt, k].item()
+    rate = page.config.learning_rate
+    step = (
+        rf"z_k \leftarrow z_k - {rate:g} \cdot ({gradient:+.4f}) = z_k {change:+.4f}"
+        if page.config.optimizer == "sgd"
+        else rf"z_k \leftarrow z_k - {rate:g} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {change:+.4f}"
+    )
+    return [step, rf"\pi_k = \text{{softmax}}(z)_k:\quad {before:.3f} \rightarrow {after:.3f}"]
+
+
+def _listed(parts: list[str]) -> str:
+    more = r",\ \dots" if len(parts) > 2 * SHOWN_TERMS else ""
+    return ",\\ ".join(parts[: 2 * SHOWN_TERMS]) + more
+
+
+def _tex(text: str) -> str:
+    """Plain letters and digits only: a text must not become LaTeX."""
+    return "".join(character if character.isalnum() or character in " .,?+-" else " " for character in text)
