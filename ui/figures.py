@@ -12,7 +12,7 @@ from grpo_core import Bands, TrainingHistory
 POSITIVE = "#0072B2"
 NEGATIVE = "#D55E00"
 DASHES = ("solid", "dash", "dot", "dashdot")
-HEIGHT = 300
+HEIGHT = 340
 
 
 def is_dark() -> bool:
@@ -43,7 +43,7 @@ def kl_curve(_, history: TrainingHistory, bands: Bands):
 
 def reward_curves(_, history: TrainingHistory, bands: Bands):
     colors = line_colors()
-    figure = _figure(_, _("Reward: what was sampled, and what the policy would pick"), _("reward"))
+    figure = _figure(_, _("Reward: sampled, and of the likeliest answer"), _("reward"))
     _band(_, figure, bands.mean_reward, bands.seeds, colors[0], _("mean reward"), start=1)
     _line(figure, history.mean_reward[0], colors[0], _("mean reward of the samples"), start=1)
     _line(figure, history.greedy_reward[0], colors[1], _("greedy reward"), dash="dash")
@@ -54,7 +54,7 @@ def reward_curves(_, history: TrainingHistory, bands: Bands):
 
 
 def target_curves(_, history: TrainingHistory, bands: Bands):
-    figure = _figure(_, _("Target probability: every prompt climbs to its own target"), _("probability"))
+    figure = _figure(_, _("Every prompt climbs to its own target"), _("probability"))
     values = history.target_probabilities[0]
     for index, prompt in enumerate(history.task.prompts):
         color = line_colors()[index % 3]
@@ -108,11 +108,11 @@ def show(drawn: tuple[go.Figure, str], key: str) -> None:
 def _figure(_, title: str, unit: str | None) -> go.Figure:
     return go.Figure(
         layout={
-            "title": {"text": title, "font": {"size": 15}},
+            "title": {"text": title, "font": {"size": 15}, "x": 0},
             "height": HEIGHT,
-            "margin": {"l": 10, "r": 10, "t": 64, "b": 10},
+            "margin": {"l": 10, "r": 10, "t": 44, "b": 10},
             "hovermode": "closest",
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            "legend": {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0},
             "xaxis": {"title": {"text": _("epochs of training")}, "showgrid": False},
             "yaxis": {"title": {"text": unit}, "automargin": True},
         }
@@ -142,7 +142,7 @@ def _band(_, figure, quantiles, seeds: int, color: str, name: str, start: int = 
         figure.add_trace(
             go.Scatter(
                 y=middle, x0=start, dx=1, mode="lines", line={"color": color, "width": 1, "dash": "dot"},
-                name=_("median, 5–95 % of {seeds} seeds").format(seeds=seeds), hoverinfo="skip",
+                name=_("median of {seeds} seeds").format(seeds=seeds), hoverinfo="skip",
             )
         )  # fmt: skip
 

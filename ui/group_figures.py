@@ -49,7 +49,7 @@ def advantage_bars(page: Page, update: UpdateStep):
     title = (
         _("Advantages: a silent group, every one is 0")
         if group.silent[page.prompt]
-        else _("Advantages: above the mean is pushed up, below is pushed down")
+        else _("Advantages: above the mean goes up, below down")
     )
     figure = _figure(title, _("advantage (std)"), _("sample"))
     hover = [
@@ -84,7 +84,7 @@ def policy_bars(page: Page, update: UpdateStep):
         x=actions, y=after, name=_("after"), marker={"color": POSITIVE},
         text=[f"{value:.3f}" for value in after], textposition="outside",
     )  # fmt: skip
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.28, "yanchor": "top"})
     figure.update_yaxes(range=[0, 1.1])
     alt = _("Probability of the target {before:.3f} before and {after:.3f} after.")
     target = page.task.is_target[page.prompt]
@@ -97,13 +97,13 @@ def gradient_bars(page: Page, update: UpdateStep):
     _ = page.gettext
     policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
     actions = [plain(action) for action in page.task.actions]
-    figure = _figure(_("Gradient: a step goes against it, so a negative one pushes up"), _("dLoss / dlogit"), _("action"))
+    figure = _figure(_("Gradient: the step goes against it"), _("dLoss / dlogit"), _("action"))
     figure.add_trace(_bars(actions, policy, [value < 0 for value in policy], [signed(value, 3) for value in policy], name=_("policy term")))
     figure.add_bar(
         x=actions, y=kl, name=_("KL term"), marker={"color": kl_color(), "pattern": {"shape": "x"}},
         text=[signed(value, 3) for value in kl], textposition="outside",
     )  # fmt: skip
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.28, "yanchor": "top"})
     figure.update_yaxes(range=_room(min(-0.05, *policy, *kl), max(0.05, *policy, *kl)))
     total = update.gradient.total[page.prompt].tolist()
     pairs = ", ".join(f"{action} {signed(value, 3)}" for action, value in zip(actions, total, strict=True))
@@ -132,7 +132,7 @@ def _figure(title: str, unit: str, across: str) -> go.Figure:
         layout={
             "title": {"text": title, "font": {"size": 15}},
             "height": 320,
-            "margin": {"l": 10, "r": 10, "t": 64, "b": 10},
+            "margin": {"l": 10, "r": 10, "t": 44, "b": 10},
             "showlegend": False,
             "xaxis": {"title": {"text": across}, "type": "category"},
             "yaxis": {"title": {"text": unit}, "automargin": True, "zeroline": False},

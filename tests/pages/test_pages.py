@@ -21,7 +21,9 @@ PAGES = {
 
 
 def open_page(name: str, **params: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / PAGES[name]), default_timeout=60)
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if name != "home":
+        page.switch_page(PAGES[name])
     for key, value in params.items():
         page.query_params[key] = value
     return page.run()
