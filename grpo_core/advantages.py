@@ -53,7 +53,8 @@ def relative_advantages(rewards, mean, std, silent, epsilon: float) -> torch.Ten
 
 
 def _as_rewards(rewards) -> torch.Tensor:
-    rewards = torch.as_tensor(rewards)
+    """Tensors and arrays keep their float type; plain numbers become float64."""
+    rewards = torch.as_tensor(rewards, dtype=None if hasattr(rewards, "dtype") else torch.float64)
     if not rewards.is_floating_point():
         rewards = rewards.double()
     if rewards.ndim == 0 or rewards.shape[-1] == 0:

@@ -1,0 +1,195 @@
+"""KL, loss, gradient, random numbers, optimizer steps, and the loop against a plain one."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grpo_core.training
+from grpo_core import (
+    BanditTask,
+    FieldError,
+    TrainConfig,
+    band_seeds,
+    categorical_kl,
+    chapter_gradient,
+    chapter_loss,
+    chapter_task,
+    entropy,
+    group_advantages,
+    sample_actions,
+    train,
+    train_bands,
+    uniforms,
+)
+from grpo_core.optimizers import PolicyState, step
+
+TASK = chapter_task()
+UNEVEN = BanditTask(["p", "q"], ["a", "b", "c"], [[1, 0.5, 0], [0, 0, 1]], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=3), st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
+def test_kl_is_never_negative(policy, reference):
+    policy = torch.tensor(policy, dtype=torch.float64) + 1e-12
+    reference = torch.tensor(reference, dtype=torch.float64)
+    kl = categorical_kl(policy / policy.sum(), reference / reference.sum()).item()
+    assert kl >= 0 and math.copysign(1, kl) == 1
+
+
+def test_kl_and_entropy_by_hand():
+    policy, reference = torch.tensor([0.5, 0.5]).double(), torch.tensor([0.25, 0.75]).double()
+    assert categorical_kl(policy, reference).item() == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(2 / 3))
+    assert str(categorical_kl(reference, reference).item()) == "0.0"
+    assert categorical_kl(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5])).item() == pytest.approx(math.log(2))
+    assert entropy(torch.full((3,), 1 / 3)).item() == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize("kl_coef", [0.0, 0.02, 1.5])
+@pytest.mark.parametrize("shape", [(3, 3, 4), (2, 5, 7), (1, 2, 1)])
+def test_closed_form_gradient_equals_autograd(shape, kl_coef):
+    prompts, actions, group = shape
+    generator = torch.Generator().manual_seed(prompts)
+    logits = torch.randn(prompts, actions, dtype=torch.float64, generator=generator).requires_grad_()
+    reference = torch.randn(prompts, actions, dtype=torch.float64, generator=generator).softmax(-1)
+    taken = torch.randint(actions, (prompts, group), generator=generator)
+    advantages = torch.randn(prompts, group, dtype=torch.float64, generator=generator)
+    loss = chapter_loss(logits, taken, advantages, reference, kl_coef)
+    ours = chapter_gradient(logits.detach().softmax(-1), taken, advantages, reference, kl_coef)
+    for term in ("policy", "kl", "total"):
+        (expected,) = torch.autograd.grad(getattr(loss, term), logits, retain_graph=True)
+        torch.testing.assert_close(getattr(ours, term), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_loss_is_zero_where_the_gradient_is_not():
+    taken, advantages = torch.tensor([[0, 0, 1, 1]]), torch.tensor([[1.0, 1, -1, -1]]).double()
+    uniform = torch.full((1, 3), 1 / 3, dtype=torch.float64)
+    assert chapter_loss(uniform.log(), taken, advantages, uniform, 0.0).total.item() == pytest.approx(0, abs=1e-15)
+    gradient = chapter_gradient(uniform, taken, advantages, uniform, 0.0).total[0].tolist()
+    assert gradient == pytest.approx([-0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_optimizer_steps_equal_torch_optim(optimizer):
+    parameter = torch.zeros(1, 3, 3, dtype=torch.float64, requires_grad=True)
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
+    theirs, state = kind([parameter], lr=0.1), PolicyState.start(torch.zeros(1, 3, 3, dtype=torch.float64))
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(50):
+        parameter.grad = torch.randn(1, 3, 3, dtype=torch.float64, generator=generator)
+        state = step(state, parameter.grad, 0.1, optimizer)
+        theirs.step()
+    torch.testing.assert_close(state.logits, parameter.detach(), rtol=1e-12, atol=1e-13)
+
+
+def splitmix64(state: int) -> int:
+    mask = 2**64 - 1
+    state = (state + 0x9E3779B97F4A7C15) & mask
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & mask
+    return state ^ (state >> 31)
+
+
+@pytest.mark.parametrize("where", [(0, 0, 0, 0), (7, 3, 2, 1), (2**31 - 1, 39, 1, 3)])
+def test_random_numbers_are_the_hash_of_their_place(where):
+    seed, epoch, prompt, sample = where
+    state = 0
+    for counter in where:
+        state = splitmix64((state + counter) & (2**64 - 1))
+    drawn = uniforms([seed], range(epoch, epoch + 1), 3, 4)[0, 0, prompt, sample].item()
+    assert drawn == (state >> 11) * 2.0**-53
+
+
+def test_random_numbers_do_not_depend_on_the_batch_and_look_uniform():
+    many = uniforms(range(50), range(40), 3, 8)
+    assert torch.equal(many[[17], :5, :, :4], uniforms([17], range(5), 3, 4))
+    assert many.min() >= 0 and many.max() < 1
+    counts = torch.histc(many.flatten(), 20, 0, 1)
+    expected = many.numel() / 20
+    assert ((counts - expected) ** 2 / expected).sum().item() < 45  # 0.1 % of chi-square with 19 degrees
+
+
+def test_actions_by_the_inverse_of_the_cumulative_distribution():
+    probabilities = torch.tensor([0.25, 0.0, 0.75]).double()
+    drawn = sample_actions(probabilities, torch.tensor([0.0, 0.2499, 0.25, 0.9999]).double())
+    assert drawn.tolist() == [0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("task", [TASK, UNEVEN], ids=["chapter", "uneven"])
+def test_training_equals_a_plain_loop_with_autograd(task, optimizer):
+    config = TrainConfig(epochs=15, seed=3, optimizer=optimizer, kl_coef=0.1, ddof=1)
+    history = train(task, config)
+    logits = task.reference_policy.log().clone().requires_grad_()
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
+    stepper = kind([logits], lr=config.learning_rate)
+    draws = uniforms([3], range(15), len(task.prompts), config.group_size)[0]
+    for epoch in range(config.epochs):
+        policy = logits.detach().softmax(-1)
+        torch.testing.assert_close(history.probabilities[0, epoch], policy, rtol=1e-10, atol=1e-12)
+        taken = sample_actions(policy, draws[epoch])
+        assert torch.equal(history.actions[0, epoch], taken)
+        rewards = torch.stack([task.rewards[p][taken[p]] for p in range(len(task.prompts))])
+        loss = chapter_loss(logits, taken, group_advantages(rewards, 1), task.reference_policy, 0.1)
+        torch.testing.assert_close(history.loss[0, epoch], loss.total.detach(), rtol=1e-9, atol=1e-12)
+        stepper.zero_grad()
+        loss.total.backward()
+        assert history.grad_norm[0, epoch].item() == pytest.approx(logits.grad.norm().item(), rel=1e-8)
+        stepper.step()
+
+
+def test_rows_are_the_policy_that_sampled():
+    history = train(TASK, TrainConfig(epochs=5))
+    assert history.probabilities.shape == (1, 6, 3, 3)
+    torch.testing.assert_close(history.probabilities[0, 0], TASK.reference_policy)
+    assert history.mean_kl[0, 0] == 0
+    assert torch.equal(history.rewards, TASK.rewards.expand(1, 5, 3, 3).gather(-1, history.actions))
+    torch.testing.assert_close(history.advantages, group_advantages(history.rewards))
+
+
+def test_a_seed_alone_equals_it_in_a_batch_and_longer_runs_keep_their_start(monkeypatch):
+    alone = train(TASK, TrainConfig(seed=9, epochs=20))
+    batch = train(TASK, TrainConfig(epochs=30), seeds=range(12), keep_samples=12)
+    assert torch.equal(alone.actions[0], batch.actions[9, :20])
+    torch.testing.assert_close(alone.probabilities[0], batch.probabilities[9, :21], rtol=1e-12, atol=1e-14)
+    larger = train(TASK, TrainConfig(seed=9, epochs=20, group_size=6))
+    assert torch.equal(larger.actions[0, 0, :, :4], alone.actions[0, 0])
+    monkeypatch.setattr(grpo_core.training, "BLOCK_NUMBERS", 100)
+    blocks = train(TASK, TrainConfig(seed=9, epochs=20))
+    assert blocks.metrics_frame().equals(alone.metrics_frame()) and blocks.samples_frame().equals(alone.samples_frame())
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_group_of_one_learns_nothing(ddof):
+    history = train(TASK, TrainConfig(group_size=1, ddof=ddof))
+    torch.testing.assert_close(history.probabilities[0, -1], TASK.reference_policy)
+    assert not history.advantages.any() and history.silent_share.eq(1).all()
+
+
+def test_the_policy_learns_and_the_bands_are_quantiles():
+    bands = train_bands(TASK, TrainConfig())
+    assert bands.seeds == 256 and bands.target_probabilities[1, -1].min() > 0.9
+    history = train(TASK, TrainConfig(), seeds=range(256))
+    torch.testing.assert_close(bands.mean_kl[1], history.mean_kl.quantile(0.5, 0))
+    assert (bands.mean_reward[0] <= bands.mean_reward[2]).all()
+    assert 8 <= band_seeds(TASK, TrainConfig(epochs=500, group_size=64)) < 256
+
+
+def test_tables_are_tidy():
+    history = train(TASK, TrainConfig(epochs=3), seeds=(4, 5), keep_samples=2)
+    metrics, samples = history.metrics_frame(), history.samples_frame()
+    assert len(metrics) == 6 and metrics[["seed", "epoch"]].values.tolist()[:4] == [[4, 1], [4, 2], [4, 3], [5, 1]]
+    assert len(samples) == 2 * 3 * 3 * 4
+    by_hand = samples[(samples.seed == 5) & (samples.epoch == 2)].reward.mean()
+    assert metrics.query("seed == 5 and epoch == 2").mean_reward.item() == pytest.approx(by_hand)
+    row = samples.iloc[-1]
+    assert row.reward == float(row.action == "a") and row.prompt == "first letter of abc?" and row["sample"] == 4
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"seeds": []}, {"seeds": [-1]}, {"seeds": range(2**19)}, {"seeds": [0], "keep_samples": -1}]
+)
+def test_runs_that_cannot_be_are_refused(arguments):
+    with pytest.raises(FieldError):
+        train(TASK, TrainConfig(), **arguments)
