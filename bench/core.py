@@ -1,0 +1,91 @@
+"""How much faster than the plain loop the core is: `python -m bench.core [--json]`.
+
+Both run in this process, on one thread, in turn; ratios of medians are printed. Not about seconds,
+which belong to the machine.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+from grpo_core import TrainConfig, chapter_task, train
+
+SEEDS = 256
+REPEATS = 7
+CHECKED_SEEDS = 32
+
+
+def plain_loop(task, config: TrainConfig) -> float:
+    """What a reader of the chapter would write; returns the mean target probability at the end."""
+    torch.manual_seed(config.seed)
+    logits = task.reference_policy.log().clone().requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=config.learning_rate)
+    for _ in range(config.epochs):
+        losses = []
+        for prompt in range(len(task.prompts)):
+            policy = torch.distributions.Categorical(logits=logits[prompt])
+            actions = policy.sample((config.group_size,))
+            rewards = task.rewards[prompt][actions]
+            advantages = (rewards - rewards.mean()) / (rewards.std(correction=0) + config.epsilon)
+            reference = torch.distributions.Categorical(probs=task.reference_policy[prompt])
+            kl = torch.distributions.kl_divergence(policy, reference)
+            losses.append(-(policy.log_prob(actions) * advantages).mean() + config.kl_coef * kl)
+        optimizer.zero_grad()
+        torch.stack(losses).mean().backward()
+        optimizer.step()
+    return (logits.detach().softmax(-1) * task.is_target).sum(-1).mean().item()
+
+
+def check_same_learning(task, config: TrainConfig) -> None:
+    """The comparison means something only if both learn the same thing."""
+    plain = statistics.median(plain_loop(task, TrainConfig(seed=seed)) for seed in range(CHECKED_SEEDS))
+    ours = train(task, config, seeds=range(CHECKED_SEEDS)).target_probability[:, -1].median().item()
+    if abs(plain - ours) > 0.03:
+        raise SystemExit(f"the loops learn different things: median target probability {plain:.3f} and {ours:.3f}")
+
+
+def seconds(work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure() -> dict[str, float]:
+    torch.set_num_threads(1)
+    task, config = chapter_task(), TrainConfig()
+    check_same_learning(task, config)
+    jobs = {
+        "plain": lambda: plain_loop(task, config),
+        "one": lambda: train(task, config),
+        "many": lambda: train(task, config, seeds=range(SEEDS)),
+    }
+    times = {name: [] for name in jobs}
+    for _ in range(REPEATS):
+        for name, work in jobs.items():
+            times[name].append(seconds(work))
+    plain, one, many = (statistics.median(times[name]) for name in jobs)
+    return {
+        "plain_seconds": plain,
+        "one_seed_times_faster": plain / one,
+        "many_seeds_times_faster_per_run": plain / (many / SEEDS),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    as_json = parser.parse_args().json
+    figures = measure()
+    if as_json:
+        print(json.dumps(figures))
+        return
+    print(f"default run, one torch thread, plain loop {1000 * figures['plain_seconds']:.0f} ms")
+    print(f"one seed: {figures['one_seed_times_faster']:.1f} times faster than the plain loop (wanted: 4)")
+    print(f"{SEEDS} seeds: {figures['many_seeds_times_faster_per_run']:.0f} times faster per run (wanted: 500)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""What only a browser shows: links, navigation, Back, the player, themes, a phone."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from grpo_core import TrainConfig, chapter_task, train
+
+from .conftest import settle
+
+PAGES = ("/", "/one_group", "/one_update", "/training_run")
+
+
+def params(page) -> dict[str, str]:
+    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def where(page) -> str:
+    return page.locator(".where").inner_text()
+
+
+def heatmap(page) -> list[float]:
+    return [float(text.split()[0]) for text in page.locator(".heatmap td").all_inner_texts()]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_scrolls_sideways(open_at, path, width):
+    page = open_at(path, width=width)
+    main = page.locator("[data-testid=stMain]")
+    assert main.evaluate("node => node.scrollWidth <= node.clientWidth")
+    inside = page.evaluate(
+        "() => [...document.querySelectorAll('[data-testid=stMain] *')].every(n => n.getBoundingClientRect().right <= innerWidth + 1"
+        " || getComputedStyle(n).position === 'absolute' || n.closest('.katex, svg, [data-testid=stDataFrame]'))"
+    )
+    assert inside
+
+
+def test_cold_deep_link_restores_everything(open_at):
+    page = open_at("/training_run?group_size=8&learning_rate=0.3&lang=zh&prompt=2")
+    assert page.locator("h1").inner_text() == "训练过程"
+    assert page.locator(".groups thead th").count() == 1 + 8 + 2
+    page.locator("[data-testid=stSidebar] a", has_text="一次更新").click()
+    page.wait_for_function("document.querySelector('h1')?.innerText === '一次更新'")
+    settle(page)
+    assert params(page) == {"group_size": "8", "learning_rate": "0.3", "lang": "zh", "prompt": "2"}
+
+
+def test_settings_survive_navigation_back_and_forward(open_at):
+    page = open_at("/")
+    slider = page.locator("[data-testid=stSlider]", has_text="Group size").locator("input")
+    slider.focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('group_size=6')")
+    settle(page)
+    page.locator("[data-testid=stSidebar] a", has_text="Training run").click()
+    page.wait_for_selector(".groups td")
+    settle(page)
+    assert params(page) == {"group_size": "6"}
+    assert page.locator(".groups thead th").count() == 1 + 6 + 2
+    page.go_back()
+    page.wait_for_function("document.querySelector('h1')?.innerText.startsWith('GRPO')")
+    settle(page)
+    assert params(page) == {"group_size": "6"}
+    page.go_forward()
+    page.wait_for_selector(".groups td")
+    settle(page)
+    assert page.locator(".groups thead th").count() == 1 + 6 + 2
+
+
+def test_back_undoes_a_setting(open_at):
+    page = open_at("/training_run?group_size=5")
+    slider = page.locator("[data-testid=stSlider]", has_text="Group size").locator("input")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('group_size=6')")
+    settle(page)
+    page.go_back()
+    settle(page)
+    assert params(page) == {"group_size": "5"}
+    assert page.locator(".groups thead th").count() == 1 + 5 + 2
+
+
+def test_player_shows_the_core_s_numbers_and_steps(open_at):
+    page = open_at("/training_run?seed=4")
+    history = train(chapter_task(), TrainConfig(seed=4))
+    for action, epoch in (("first", 1), ("forward", 2), ("last", 40), ("back", 39)):
+        page.locator(f"[data-do={action}]").click()
+        assert where(page) == f"Epoch {epoch} / 40"
+        assert heatmap(page) == pytest.approx(history.probabilities[0, epoch - 1].flatten().tolist(), abs=6e-4)
+    assert page.locator("[data-curve=kl] output").inner_text() == f"{history.mean_kl[0, 38]:.3f}"
+
+
+def test_keyboard_and_dragging_move_all_views(open_at):
+    page = open_at("/training_run")
+    page.locator("[data-do=first]").focus()
+    page.keyboard.press("ArrowRight")
+    assert where(page) == "Epoch 2 / 40"
+    page.keyboard.press("End")
+    assert where(page) == "Epoch 40 / 40"
+    before = heatmap(page)
+    plot = page.locator("[data-curve=reward] .plot")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
+    page.mouse.up()
+    assert 8 <= int(re.findall(r"\d+", where(page))[0]) <= 14
+    assert heatmap(page) != before
+
+
+def test_playing_sends_no_message_and_goes_on_with_new_settings_and_a_new_theme(open_at):
+    page = open_at("/training_run?epochs=100")
+    sent = []
+    page.evaluate(
+        "() => { window.sent = 0; const send = WebSocket.prototype.send;"
+        " WebSocket.prototype.send = function (...a) { window.sent += 1; return send.apply(this, a); }; }"
+    )
+    page.locator("[data-do=play]").click()
+    page.wait_for_timeout(2500)
+    sent = page.evaluate("window.sent")
+    epoch = int(re.findall(r"\d+", where(page))[0])
+    assert epoch > 4 and sent == 0
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector(".player.dark")
+    slider = page.locator("[data-testid=stSlider]", has_text="Group size").locator("input")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('group_size=5')")
+    settle(page)
+    later = int(re.findall(r"\d+", where(page))[0])
+    assert later > epoch and page.locator("[data-do=play]").inner_text() == "Pause"
+
+
+def test_a_click_on_a_prompt_is_in_the_link(open_at):
+    page = open_at("/training_run")
+    page.locator(".heatmap th button").nth(2).click()
+    page.wait_for_function("location.search.includes('prompt=3')")
+    settle(page)
+    assert page.locator(".heatmap tr.chosen th").inner_text() == "first letter of abc?"
+
+
+def test_language_switch_leaves_no_english(open_at):
+    page = open_at("/training_run?lang=zh")
+    text = page.locator("[data-testid=stMain]").inner_text()
+    for english in ("Reward", "Advantages", "Predict", "Epoch", "silent"):
+        assert english not in text
+
+
+def test_hostile_link_stays_text(open_at):
+    page = open_at("/one_group?rewards=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&seed=%24x%24&prompt=%3Cscript%3E")
+    assert page.locator("[data-testid=stAlert]").count() == 3
+    assert page.locator("[data-testid=stMain] img[src=x]").count() == 0
+
+
+def test_bad_rewards_keep_the_last_good_group(open_at):
+    page = open_at("/one_group?rewards=0,1,1,0")
+    field = page.locator("[data-testid=stTextInput] input")
+    field.fill("0, one")
+    field.press("Enter")
+    page.wait_for_selector("[data-testid=stAlert]")
+    settle(page)
+    assert "'one'" in page.locator("[data-testid=stAlert]").inner_text()
+    assert field.input_value() == "0, one"
+    assert params(page) == {"rewards": "0,1,1,0"}
+    assert "+1.000" in page.locator("[data-testid=stMain] .katex").last.inner_text().replace("−", "-")
