@@ -2,7 +2,7 @@
 
 import torch
 
-from grpo_core.messages import FieldError, N_
+from grpo_core.messages import N_, FieldError
 
 
 def group_statistics(rewards, ddof: int = 0):

@@ -8,7 +8,7 @@ import math
 import numbers
 from dataclasses import dataclass, field
 
-from grpo_core.messages import FieldError, N_
+from grpo_core.messages import N_, FieldError
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class TrainConfig:
     )
     group_size: int = _setting(
         4,
-        N_("Answers sampled per prompt and epoch. They are compared with each other; a group of 1 has no peers and learns nothing."),
+        N_(
+            "Answers sampled per prompt and epoch. They are compared with each other; a group of 1 has no peers and learns nothing."
+        ),
         minimum=1,
         maximum=64,
         step=1,
@@ -56,7 +58,9 @@ class TrainConfig:
     )
     kl_coef: float = _setting(
         0.02,
-        N_("Weight of KL(policy || reference) in the loss: how short the leash to the initial policy is. 0 removes it."),
+        N_(
+            "Weight of KL(policy || reference) in the loss: how short the leash to the initial policy is. 0 removes it."
+        ),
         minimum=0.0,
         maximum=2.0,
         step=0.01,
@@ -95,12 +99,8 @@ class TrainConfig:
             object.__setattr__(self, item.name, value)
 
 
-SETTINGS: dict[str, Setting] = {
-    item.name: item.metadata["setting"] for item in dataclasses.fields(TrainConfig)
-}
-DEFAULTS: dict[str, object] = {
-    item.name: item.default for item in dataclasses.fields(TrainConfig)
-}
+SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in dataclasses.fields(TrainConfig)}
+DEFAULTS: dict[str, object] = {item.name: item.default for item in dataclasses.fields(TrainConfig)}
 
 
 def check_value(name: str, value, in_app: bool = False):

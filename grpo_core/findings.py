@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from grpo_core.history import TrainingHistory
-from grpo_core.messages import Message, N_
+from grpo_core.messages import N_, Message
 
 MASTERED = 0.9
 """A mean target probability from which on a task counts as learned."""
@@ -64,12 +64,16 @@ def _rewards(start: float, end: float, why: str) -> Finding:
 
 def _advantages(start: float, end: float, target: float, why: str) -> Finding:
     if end == 0 and target >= MASTERED:
-        text = N_("advantages: {start:.0%} -> {end:.0%} of the groups with a signal, spent as it should be: all answers are right")
+        text = N_(
+            "advantages: {start:.0%} -> {end:.0%} of the groups with a signal, spent as it should be: all answers are right"
+        )
     elif end == 0:
         text = N_("advantages: {start:.0%} -> {end:.0%} of the groups with a signal, no signal is left: {why}")
         return _finding("advantages", start, end, text, why)
     elif end < start:
-        text = N_("advantages: {start:.0%} -> {end:.0%} of the groups with a signal, fading as the policy grows certain")
+        text = N_(
+            "advantages: {start:.0%} -> {end:.0%} of the groups with a signal, fading as the policy grows certain"
+        )
     else:
         text = N_("advantages: {start:.0%} -> {end:.0%} of the groups with a signal, still teaching")
     return _finding("advantages", start, end, text)

@@ -100,7 +100,7 @@ class TrainingHistory:
 
     def samples_frame(self) -> pd.DataFrame:
         """One row per sample of the seeds whose samples were kept."""
-        kept, epochs, prompts, group_size = self.actions.shape
+        kept, epochs, _, group_size = self.actions.shape
         index = pd.MultiIndex.from_product(
             [self.seeds[:kept], range(1, epochs + 1), self.task.prompts, range(1, group_size + 1)],
             names=["seed", "epoch", "prompt", "sample"],

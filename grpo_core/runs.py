@@ -16,9 +16,7 @@ from grpo_core.task import BanditTask
 
 FORMAT = 1
 FILES = ("config.json", "metrics.csv", "samples.csv", "train.log", "policy.pt")
-_TENSORS = tuple(
-    item.name for item in dataclasses.fields(TrainingHistory) if item.type is torch.Tensor
-)
+_TENSORS = tuple(item.name for item in dataclasses.fields(TrainingHistory) if item.type is torch.Tensor)
 
 
 def run_files(history: TrainingHistory) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grpo_core.messages import FieldError, N_
+from grpo_core.messages import N_, FieldError
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,7 @@ def _distinct_texts(name, texts) -> tuple[str, ...]:
     seen = set()
     for text in texts:
         if not isinstance(text, str) or not text.strip():
-            raise FieldError(
-                name, N_("{field} must be texts that are not empty, not {value!r}"), value=text
-            )
+            raise FieldError(name, N_("{field} must be texts that are not empty, not {value!r}"), value=text)
         if text in seen:
             raise FieldError(name, N_("{field} must differ, {value!r} is there twice"), value=text)
         seen.add(text)
@@ -100,9 +98,7 @@ def _table(name, values, shape) -> torch.Tensor:
     try:
         table = torch.as_tensor(values, dtype=torch.float64).detach().clone()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise FieldError(
-            name, N_("{field} must be a table of numbers ({value})"), value=str(error)
-        ) from error
+        raise FieldError(name, N_("{field} must be a table of numbers ({value})"), value=str(error)) from error
     if tuple(table.shape) != shape:
         raise FieldError(
             name,

@@ -1,6 +1,6 @@
 """The command: train on the chapter's task, print the run, and save it if asked.
 
-    python -m grpo_core.train_grpo_bandit --epochs 40 --group-size 4 --output-dir runs/demo
+python -m grpo_core.train_grpo_bandit --epochs 40 --group-size 4 --output-dir runs/demo
 """
 
 import argparse

@@ -13,7 +13,7 @@ from grpo_core.config import TrainConfig
 from grpo_core.history import TrainingHistory
 from grpo_core.kl import categorical_kl
 from grpo_core.losses import LogitGradient, chapter_gradient
-from grpo_core.messages import FieldError, N_
+from grpo_core.messages import N_, FieldError
 from grpo_core.optimizers import PolicyState, step
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.task import BanditTask
@@ -54,16 +54,12 @@ def update_policy(
     state: PolicyState, probabilities, group: Group, task: BanditTask, config: TrainConfig
 ) -> tuple[PolicyState, LogitGradient]:
     """One update of the logits by the group's advantages and the KL leash."""
-    gradient = chapter_gradient(
-        probabilities, group.actions, group.advantages, task.reference_policy, config.kl_coef
-    )
+    gradient = chapter_gradient(probabilities, group.actions, group.advantages, task.reference_policy, config.kl_coef)
     return step(state, gradient.total, config.learning_rate, config.optimizer), gradient
 
 
 @torch.no_grad()
-def train(
-    task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int = 1, progress=iter
-) -> TrainingHistory:
+def train(task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int = 1, progress=iter) -> TrainingHistory:
     """Train one policy per seed, all in one batch.
 
     seeds         the seeds to run; `config.seed` alone unless given
@@ -137,7 +133,9 @@ def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
     if kept < 0:
         raise FieldError("keep_samples", N_("{field} must be at least 0, not {value!r}"), value=kept)
     prompts, actions = task.rewards.shape
-    numbers = max(len(seeds) * (config.epochs + 1) * prompts * actions, kept * config.epochs * prompts * config.group_size)
+    numbers = max(
+        len(seeds) * (config.epochs + 1) * prompts * actions, kept * config.epochs * prompts * config.group_size
+    )
     if numbers > MAX_NUMBERS:
         raise FieldError(
             "seeds", N_("the run would hold {value:,} numbers, at most {allowed:,} are allowed: fewer {field}, epochs or samples"),

@@ -7,7 +7,7 @@ import torch
 from grpo_core.advantages import group_statistics
 from grpo_core.config import TrainConfig
 from grpo_core.losses import LogitGradient, LossTerms, chapter_loss
-from grpo_core.messages import FieldError, N_
+from grpo_core.messages import N_, FieldError
 from grpo_core.optimizers import PolicyState
 from grpo_core.random_numbers import uniforms
 from grpo_core.task import BanditTask

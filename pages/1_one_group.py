@@ -5,7 +5,7 @@ import streamlit as st
 from grpo_core import group_advantages, one_update
 from ui import figures, group_figures
 from ui.frame import open_page
-from ui.group_figures import signed
+from ui.group_figures import signed, tex_number
 from ui.group_picker import choose_group
 from ui.question import ask
 
@@ -32,10 +32,10 @@ st.subheader(_("The formula, in symbols and with this group's numbers"), anchor=
 best = int(rewards.argmax())
 st.latex(r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}")
 if group.silent[page.prompt]:
-    st.latex(rf"r_1 = \dots = r_{{{len(rewards)}}} = {rewards[0].item():g} \;\Rightarrow\; A_i = 0")
+    st.latex(rf"r_1 = \dots = r_{{{len(rewards)}}} = {tex_number(rewards[0].item())} \;\Rightarrow\; A_i = 0")
 else:
     st.latex(
-        rf"A_{{{best + 1}}} = \frac{{{rewards[best].item():g} - {mean:.3f}}}{{{std:.3f} + {page.config.epsilon:g}}}"
+        rf"A_{{{best + 1}}} = \frac{{{tex_number(rewards[best].item())} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}}"
         rf" = {advantages[best].item():+.3f}"
     )
 

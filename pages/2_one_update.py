@@ -30,7 +30,12 @@ back, where, forward = st.columns([1, 4, 1], vertical_alignment="center")
 back.button(_("Back"), disabled=step == 1, on_click=links.change, args=("step", step - 1), width="stretch")
 where.markdown(f"**{step} / {links.STEPS} · {_(update_steps.STEPS[step - 1])}**")
 forward.button(
-    _("Next"), disabled=step == links.STEPS, on_click=links.change, args=("step", step + 1), width="stretch", type="primary"
+    _("Next"),
+    disabled=step == links.STEPS,
+    on_click=links.change,
+    args=("step", step + 1),
+    width="stretch",
+    type="primary",
 )
 for formula in update_steps.formulas(page, update, step):
     st.latex(formula)

@@ -7,7 +7,7 @@ import streamlit as st
 from grpo_core import findings
 from ui import figures, links
 from ui.downloads import draw_downloads
-from ui.frame import choose_prompt, open_page
+from ui.frame import open_page
 from ui.i18n import say
 from ui.player import handout, player, player_texts
 from ui.question import ask
@@ -19,7 +19,9 @@ history = run(page.task, page.config)
 many = bands(page.task, page.config)
 
 st.markdown(page.prose("intro"))
-player(history, player_texts(_), band=many, prompt=page.prompt, on_prompt=lambda index: links.change("prompt", index + 1))
+player(
+    history, player_texts(_), band=many, prompt=page.prompt, on_prompt=lambda index: links.change("prompt", index + 1)
+)
 
 st.subheader(_("Did it go as it should?"), anchor=False)
 for finding in findings(history):
@@ -63,4 +65,6 @@ st.markdown(page.prose("formula"))
 with st.expander(_("What real frameworks do")):
     st.markdown(page.prose("frameworks"))
 st.subheader(_("Take it with you"), anchor=False)
-draw_downloads(_, history, lambda: handout(history, player_texts(_), band=many, title=_("Training run"), lang=page.lang))
+draw_downloads(
+    _, history, lambda: handout(history, player_texts(_), band=many, title=_("Training run"), lang=page.lang)
+)

@@ -1,7 +1,7 @@
 """What is around every page: title, language, navigation, settings, share, notices."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import streamlit as st
 

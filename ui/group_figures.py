@@ -15,12 +15,21 @@ def signed(value: float, digits: int = 2) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
 
 
+def tex_number(value: float) -> str:
+    """A number for LaTeX: 0.5 as it is, 1e-06 as a power of ten."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = rf"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
+
+
 def sample_labels(page: Page, update: UpdateStep) -> list[str]:
-    """`1 paris`, or only the number when the rewards were typed by hand."""
+    """`1 · paris`, or only the number when the rewards were typed by hand."""
     if page.rewards is not None:
         return [str(i + 1) for i in range(len(page.rewards))]
     actions = update.group.actions[page.prompt].tolist()
-    return [f"{i + 1} {plain(page.task.actions[action])}" for i, action in enumerate(actions)]
+    return [f"{i + 1} · {plain(page.task.actions[action])}" for i, action in enumerate(actions)]
 
 
 def reward_bars(page: Page, update: UpdateStep):
@@ -30,7 +39,9 @@ def reward_bars(page: Page, update: UpdateStep):
     mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
     labels = sample_labels(page, update)
     figure = _figure(_("Rewards: next to the group's mean {mean:.2f}").format(mean=mean), _("reward"), _("sample"))
-    figure.add_trace(_bars(labels, rewards, [reward > mean for reward in rewards], [f"{reward:g}" for reward in rewards]))
+    figure.add_trace(
+        _bars(labels, rewards, [reward > mean for reward in rewards], [f"{reward:g}" for reward in rewards])
+    )
     text = "#E8EDF2" if is_dark() else "#1B2430"
     figure.add_hrect(mean - std, mean + std, fillcolor=text, opacity=0.10, line_width=0)
     figure.add_hline(mean, line={"color": text, "width": 1.5})
@@ -57,7 +68,13 @@ def advantage_bars(page: Page, update: UpdateStep):
         for reward, value in zip(rewards, advantages, strict=True)
     ]
     figure.add_trace(
-        _bars(sample_labels(page, update), advantages, [value > 0 for value in advantages], [signed(value) for value in advantages], hover)
+        _bars(
+            sample_labels(page, update),
+            advantages,
+            [value > 0 for value in advantages],
+            [signed(value) for value in advantages],
+            hover,
+        )
     )
     figure.add_hline(0, line={"width": 1, "color": "#8A94A0"})
     figure.update_yaxes(range=_room(min(-1, *advantages), max(1, *advantages)))
@@ -88,7 +105,10 @@ def policy_bars(page: Page, update: UpdateStep):
     figure.update_yaxes(range=[0, 1.1])
     alt = _("Probability of the target {before:.3f} before and {after:.3f} after.")
     target = page.task.is_target[page.prompt]
-    values = {"before": update.before[page.prompt][target].sum().item(), "after": update.after[page.prompt][target].sum().item()}
+    values = {
+        "before": update.before[page.prompt][target].sum().item(),
+        "after": update.after[page.prompt][target].sum().item(),
+    }
     return figure, alt.format(**values)
 
 
@@ -98,7 +118,15 @@ def gradient_bars(page: Page, update: UpdateStep):
     policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
     actions = [plain(action) for action in page.task.actions]
     figure = _figure(_("Gradient: the step goes against it"), _("dLoss / dlogit"), _("action"))
-    figure.add_trace(_bars(actions, policy, [value < 0 for value in policy], [signed(value, 3) for value in policy], name=_("policy term")))
+    figure.add_trace(
+        _bars(
+            actions,
+            policy,
+            [value < 0 for value in policy],
+            [signed(value, 3) for value in policy],
+            name=_("policy term"),
+        )
+    )
     figure.add_bar(
         x=actions, y=kl, name=_("KL term"), marker={"color": kl_color(), "pattern": {"shape": "x"}},
         text=[signed(value, 3) for value in kl], textposition="outside",

@@ -59,7 +59,10 @@ def parse_rewards(text: str) -> list[float] | None:
         return None
     if len(parts) > MAX_SAMPLES:
         raise FieldError(
-            "rewards", N_("{field} may be {maximum} numbers at most, not {value}"), maximum=MAX_SAMPLES, value=len(parts)
+            "rewards",
+            N_("{field} may be {maximum} numbers at most, not {value}"),
+            maximum=MAX_SAMPLES,
+            value=len(parts),
         )
     rewards = []
     for part in parts:

@@ -22,15 +22,25 @@ def draw(page: Page) -> None:
     update = one_update(page.task, page.config, after=epoch - 1)
     cards = (
         (_("1 Policy"), _("How probable is each answer?"), _policy(page, update.before)),
-        (_("2 Group"), _("Sample {count} answers to this one prompt.").format(count=page.config.group_size), _group(page, update)),
+        (
+            _("2 Group"),
+            _("Sample {count} answers to this one prompt.").format(count=page.config.group_size),
+            _group(page, update),
+        ),
         (_("3 Rewards"), _("The rule checks each answer: 1 if right, else 0."), _rewards(page, update)),
         (_("4 Advantages"), _("Compare each reward with the group's mean."), _advantages(page, update)),
-        (_("5 New policy"), _("Push up what beat the group, push down the rest."), _policy(page, update.after, update.before)),
+        (
+            _("5 New policy"),
+            _("Push up what beat the group, push down the rest."),
+            _policy(page, update.after, update.before),
+        ),
     )
     columns = st.columns(len(cards), gap="small")
     for column, (title, says, body) in zip(columns, cards, strict=True):
         with column.container(border=True, height="stretch"):
-            st.html(f"<h4 style='margin:0'>{escape(title)}</h4><p style='margin:.3rem 0 .6rem;font-size:.85rem'>{escape(says)}</p>{body}")
+            st.html(
+                f"<h4 style='margin:0'>{escape(title)}</h4><p style='margin:.3rem 0 .6rem;font-size:.85rem'>{escape(says)}</p>{body}"
+            )
 
 
 def _policy(page: Page, probabilities, before=None) -> str:

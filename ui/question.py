@@ -13,7 +13,9 @@ def ask(page: Page, question: str, options: list[str], answer: Callable[[], tupl
     _ = page.gettext
     with st.container(border=True):
         st.subheader(_("Predict, then look"), anchor=False)
-        chosen = st.radio(question, range(len(options)), format_func=options.__getitem__, index=None, key=f"{page.name}_prediction")
+        chosen = st.radio(
+            question, range(len(options)), format_func=options.__getitem__, index=None, key=f"{page.name}_prediction"
+        )
         if chosen is None:
             return
         right, why = answer()

@@ -21,7 +21,9 @@ def draw_share(_, page: str) -> None:
                 st.warning(_("This address works on this computer only: phones cannot reach it."))
             image = io.BytesIO()
             segno.make(link).save(image, kind="png", scale=6, border=4)
-            st.image(image.getvalue(), caption=_("Scan to open the same state"), alt=_("QR code of the link"), width=260)
+            st.image(
+                image.getvalue(), caption=_("Scan to open the same state"), alt=_("QR code of the link"), width=260
+            )
 
 
 def share_link(url: str, params: dict[str, str], network_address: str | None) -> tuple[str, bool]:

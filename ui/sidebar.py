@@ -27,7 +27,13 @@ def draw_hyperparameters(_) -> None:
     _number(_, "seed")
     left, right = st.columns(2)
     left.button(_("New seed"), on_click=_new_seed, icon=":material/casino:", width="stretch")
-    right.button(_("Reset"), on_click=_reset, icon=":material/restart_alt:", width="stretch", help=_("Back to the chapter's settings."))
+    right.button(
+        _("Reset"),
+        on_click=_reset,
+        icon=":material/restart_alt:",
+        width="stretch",
+        help=_("Back to the chapter's settings."),
+    )
     with st.expander(_("Advanced")):
         _number(_, "epsilon", format="%.1e")
         _choice(_, "ddof")

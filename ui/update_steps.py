@@ -3,6 +3,7 @@
 from grpo_core import UpdateStep
 from grpo_core.messages import N_
 from ui.frame import Page
+from ui.group_figures import tex_number
 
 STEPS = (
     N_("Sample: answers drawn from the policy"),
@@ -24,7 +25,10 @@ def formulas(page: Page, update: UpdateStep, step: int) -> list[str]:
 def _sample(page: Page, update: UpdateStep) -> list[str]:
     names = [page.task.actions[action] for action in update.group.actions[page.prompt].tolist()]
     policy = ", ".join(f"{value:.3f}" for value in update.before[page.prompt].tolist())
-    return [r"a_1, \dots, a_G \sim \pi", rf"\pi = ({policy}):\quad " + _listed([rf"\text{{{_tex(name)}}}" for name in names])]
+    return [
+        r"a_1, \dots, a_G \sim \pi",
+        rf"\pi = ({policy}):\quad " + _listed([rf"\text{{{_tex(name)}}}" for name in names]),
+    ]
 
 
 def _reward(page: Page, update: UpdateStep) -> list[str]:
@@ -33,7 +37,7 @@ def _reward(page: Page, update: UpdateStep) -> list[str]:
     return [
         rf"r_i = 1 \text{{ if }} a_i = \text{{{target}}} \text{{ else }} 0" if page.lang == "en"
         else rf"r_i = 1 \text{{（当 }} a_i = \text{{{target}}}\text{{），否则 }} 0",
-        r"r = " + _listed([f"{reward:g}" for reward in rewards]),
+        r"r = " + _listed([tex_number(reward) for reward in rewards]),
     ]  # fmt: skip
 
 
@@ -44,9 +48,13 @@ def _advantage(page: Page, update: UpdateStep) -> list[str]:
     first = (
         r"\text{std}(r) = 0 \;\Rightarrow\; A_i = 0"
         if update.group.silent[page.prompt]
-        else rf"A_1 = \frac{{{reward:g} - {mean:.3f}}}{{{std:.3f} + {page.config.epsilon:g}}} = {advantages[0]:+.3f}"
+        else rf"A_1 = \frac{{{tex_number(reward)} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}} = {advantages[0]:+.3f}"
     )
-    return [r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}", first, r"A = " + _listed([f"{a:+.3f}" for a in advantages])]
+    return [
+        r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}",
+        first,
+        r"A = " + _listed([f"{a:+.3f}" for a in advantages]),
+    ]
 
 
 def _loss(page: Page, update: UpdateStep) -> list[str]:
@@ -79,9 +87,9 @@ def _new_policy(page: Page, update: UpdateStep) -> list[str]:
     before, after = update.before[page.prompt, k].item(), update.after[page.prompt, k].item()
     rate = page.config.learning_rate
     step = (
-        rf"z_k \leftarrow z_k - {rate:g} \cdot ({gradient:+.4f}) = z_k {change:+.4f}"
+        rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot ({gradient:+.4f}) = z_k {change:+.4f}"
         if page.config.optimizer == "sgd"
-        else rf"z_k \leftarrow z_k - {rate:g} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {change:+.4f}"
+        else rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {change:+.4f}"
     )
     return [step, rf"\pi_k = \text{{softmax}}(z)_k:\quad {before:.3f} \rightarrow {after:.3f}"]
 

@@ -63,7 +63,10 @@ def open_at(browser, server):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
-        page.on("console", lambda message: errors.append(f"{message.text} {message.location}") if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: errors.append(f"{message.text} {message.location}") if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(server + path)
         page.wait_for_selector(".groups td" if "training_run" in path else "h1")

@@ -98,12 +98,23 @@ def test_equals_the_frameworks(case):
             relative = 0.05 if case["id"] in CANCELLATION else 1e-5
             assert ours == pytest.approx(expected, rel=relative, abs=relative)
             compared += 1
-    assert compared or "identical" in case["id"] or "single" in case["id"] or all(len(set(g)) == 1 for g in case["rewards"])
+    assert (
+        compared
+        or "identical" in case["id"]
+        or "single" in case["id"]
+        or all(len(set(g)) == 1 for g in case["rewards"])
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "field"),
-    [(([],), "rewards"), (([0, math.inf],), "rewards"), ((3.0,), "rewards"), (([0, 1], 2), "ddof"), (([0, 1], 0, -1e-6), "epsilon")],
+    [
+        (([],), "rewards"),
+        (([0, math.inf],), "rewards"),
+        ((3.0,), "rewards"),
+        (([0, 1], 2), "ddof"),
+        (([0, 1], 0, -1e-6), "epsilon"),
+    ],
 )
 def test_errors_name_the_field(arguments, field):
     with pytest.raises(FieldError, match=field) as raised:

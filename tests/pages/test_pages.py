@@ -30,7 +30,9 @@ def open_page(name: str, **params: str) -> AppTest:
 
 
 def shown(page: AppTest) -> str:
-    texts = [element.value for kind in ("markdown", "caption", "title", "subheader", "warning") for element in page.get(kind)]
+    texts = [
+        element.value for kind in ("markdown", "caption", "title", "subheader", "warning") for element in page.get(kind)
+    ]
     html = [element.proto.body for element in page.get("html")]
     return "\n".join([*texts, *html])
 
@@ -119,7 +121,10 @@ def test_prediction_is_answered_from_the_state():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_extremes_run(name):
-    for params in ({"group_size": "1", "epochs": "1"}, {"group_size": "64", "epochs": "500", "learning_rate": "1", "kl_coef": "2"}):
+    for params in (
+        {"group_size": "1", "epochs": "1"},
+        {"group_size": "64", "epochs": "500", "learning_rate": "1", "kl_coef": "2"},
+    ):
         page = open_page(name, **params)
         assert not page.exception
 

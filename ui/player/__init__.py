@@ -50,7 +50,9 @@ def player_texts(_) -> dict[str, str]:
     return {key: _(text) for key, text in TEXTS.items()}
 
 
-def player(history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int, on_prompt: Callable[[int], None]) -> None:
+def player(
+    history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int, on_prompt: Callable[[int], None]
+) -> None:
     """Show the run of the first seed; a click on a prompt calls `on_prompt` with its index."""
 
     def clicked() -> None:
@@ -95,9 +97,7 @@ def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title:
     """One HTML file that plays the run offline."""
     data = json.dumps(player_data(history, texts, band, 0), ensure_ascii=False, separators=(",", ":"))
     script = _JS.replace("export default function", "function")
-    return _PAGE.format(
-        title=title, lang=lang, html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c")
-    )
+    return _PAGE.format(title=title, lang=lang, html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c"))
 
 
 _PAGE = """<!doctype html>

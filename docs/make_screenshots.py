@@ -1,0 +1,35 @@
+"""Takes the README's screenshots from a running app: `python docs/make_screenshots.py http://localhost:8501`."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+HERE = Path(__file__).parent
+SHOTS = {
+    "home": "/?prompt=2",
+    "training_run": "/training_run?group_size=6&seed=4",
+    "training_run_zh": "/training_run?lang=zh",
+}
+
+
+def main(server: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, path in SHOTS.items():
+            page = browser.new_page(
+                viewport={"width": 1280, "height": 1000}, color_scheme="dark" if "zh" in name else "light"
+            )
+            page.goto(server + path)
+            page.wait_for_selector(".groups td" if "training" in name else "h4")
+            page.wait_for_timeout(2000)
+            for _ in range(6):
+                if "training" in name:
+                    page.locator("[data-do=forward]").click()
+            page.screenshot(path=HERE / f"{name}.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
