@@ -5,10 +5,13 @@ from html import escape
 import streamlit as st
 
 from grpo_core import UpdateStep, one_update
+from ui import links
 from ui.figures import NEGATIVE, POSITIVE
-from ui.frame import Page
+from ui.frame import PAGES, Page
 
 MINUS = "−"
+EXPLAINED_ON = ("training_run", "one_group", "one_group", "one_group", "one_update")
+"""The page behind each card."""
 
 
 @st.fragment
@@ -36,11 +39,14 @@ def draw(page: Page) -> None:
         ),
     )
     columns = st.columns(len(cards), gap="small")
-    for column, (title, says, body) in zip(columns, cards, strict=True):
+    for column, (title, says, body), target in zip(columns, cards, EXPLAINED_ON, strict=True):
         with column.container(border=True, height="stretch"):
             st.html(
-                f"<h4 style='margin:0'>{escape(title)}</h4><p style='margin:.3rem 0 .6rem;font-size:.85rem'>{escape(says)}</p>{body}"
+                f"<h4 style='margin:0'>{escape(title)}</h4>"
+                f"<p style='margin:.3rem 0 .6rem;font-size:.85rem'>{escape(says)}</p>{body}"
             )
+            path, label, icon = PAGES[target]
+            st.page_link(path, label=_(label), icon=icon, query_params=links.query_params(target))
 
 
 def _policy(page: Page, probabilities, before=None) -> str:

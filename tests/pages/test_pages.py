@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from grpo_core import TrainConfig, chapter_task, findings, one_update, train
+from grpo_core import TrainConfig, chapter_task, findings, group_advantages, one_update, train
 from ui import links
 from ui.share import share_link
 
@@ -136,3 +136,68 @@ def test_share_link_replaces_localhost():
     )  # fmt: skip
     assert share_link("http://127.0.0.1:8501/", {}, None) == ("http://127.0.0.1:8501/", True)
     assert share_link("https://grpo.example.org/", params, "192.0.2.7")[0].startswith("https://grpo.example.org/?")
+
+
+def test_one_group_shows_typed_rewards_and_their_advantages():
+    page = open_page("one_group", rewards="0, 0.5, 1, 0.5, 3", ddof="1", epsilon="0.0001")
+    expected = group_advantages([0, 0.5, 1, 0.5, 3], 1, 1e-4)
+    table = page.dataframe[0].value
+    assert [float(text.replace("−", "-")) for text in table["advantage"]] == pytest.approx(expected.tolist(), abs=6e-4)
+    assert table["reward"].tolist() == [0, 0.5, 1, 0.5, 3]
+    assert f"{expected[4].item():+.3f}" in page.latex[1].value
+
+
+def test_one_group_says_when_it_is_silent():
+    page = open_page("one_group", rewards="1 1 1")
+    assert len(page.info) == 1 and "A_i = 0" in page.latex[1].value
+
+
+@pytest.mark.parametrize("typed", ["0, one", "1e400", "nan", "=1+1", "1," * 65, "<b>1</b>", "-inf"])
+def test_bad_rewards_keep_the_last_good_group(typed):
+    page = open_page("one_group", rewards="0, 1")
+    page.text_input(key="setting_rewards").set_value(typed).run()
+    assert not page.exception and len(page.error) == 1
+    assert page.text_input(key="setting_rewards").value == typed
+    assert page.dataframe[0].value["reward"].tolist() == [0, 1]
+    page.text_input(key="setting_rewards").set_value("1, 0, 0").run()
+    assert not page.error and page.dataframe[0].value["reward"].tolist() == [1, 0, 0]
+
+
+def test_sampling_again_changes_only_the_sample():
+    page = open_page("one_group", group_size="8", seed="3")
+    before = page.dataframe[0].value
+    next(button for button in page.button if button.label == "Sample again").click().run()
+    assert page.session_state["settings"]["draw"] == 1 and page.session_state["settings"]["seed"] == 3
+    assert page.dataframe[0].value["sample"].tolist() != before["sample"].tolist()
+    update = one_update(chapter_task(), TrainConfig(group_size=8, seed=3), draw=1)
+    assert page.dataframe[0].value["reward"].tolist() == update.group.rewards[0].tolist()
+
+
+def test_one_update_steps_forward_and_back_and_shows_the_core_s_numbers():
+    page = open_page("one_update", seed="1", kl_coef="0.1", optimizer="sgd", prompt="2")
+    update = one_update(chapter_task(), TrainConfig(seed=1, kl_coef=0.1, optimizer="sgd"), prompt=1)
+    for step in range(1, 7):
+        assert page.session_state["settings"]["step"] == step
+        formulas = " ".join(formula.value for formula in page.latex)
+        if step == 5:
+            assert f"{update.gradient.total[1, 1].item():+.4f}" in formulas
+        if step == 6:
+            assert f"{update.before[1, 1].item():.3f} \\rightarrow {update.after[1, 1].item():.3f}" in formulas
+        else:
+            next(button for button in page.button if button.label == "Next").click().run()
+    next(button for button in page.button if button.label == "Back").click().run()
+    assert page.session_state["settings"]["step"] == 5 and not page.exception
+    assert page.metric[0].value.replace("−", "-") == f"{update.loss.total.item():+.4f}".replace(
+        "+0.0000", "0.0000"
+    ).replace("-0.0000", "0.0000")
+
+
+@pytest.mark.parametrize("name", ["one_group", "one_update"])
+def test_predictions_have_exactly_one_right_answer(name):
+    right = 0
+    for option in range(3):
+        page = open_page(name)
+        page.radio(key=f"{name}_prediction").set_value(option).run()
+        assert not page.exception
+        right += len(page.success)
+    assert right == 1

@@ -156,6 +156,7 @@ export default function player({ data, parentElement, setStateValue }) {
   function groups() {
     const perSample = data.samples !== null;
     const names = perSample ? data.samples[0][0].map((_, i) => i + 1) : actions;
+    root.classList.toggle("many", names.length > 4); // wide tables get a row of their own
     const cells = table(find(".groups"), [texts.prompt, ...names, texts.mean, texts.std], names.length + 2);
     return (frame) =>
       cells.forEach((row, p) => {
