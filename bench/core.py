@@ -62,13 +62,18 @@ def measure() -> dict[str, float]:
         "one": lambda: train(task, config),
         "many": lambda: train(task, config, seeds=range(SEEDS)),
     }
+    for work in jobs.values():  # warm-up
+        work()
     times = {name: [] for name in jobs}
     for _ in range(REPEATS):
         for name, work in jobs.items():
             times[name].append(seconds(work))
     plain, one, many = (statistics.median(times[name]) for name in jobs)
     return {
+        "torch_threads": torch.get_num_threads(),
         "plain_seconds": plain,
+        "one_seed_seconds": one,
+        "many_seeds_seconds_per_run": many / SEEDS,
         "one_seed_times_faster": plain / one,
         "many_seeds_times_faster_per_run": plain / (many / SEEDS),
     }
@@ -82,7 +87,10 @@ def main() -> None:
     if as_json:
         print(json.dumps(figures))
         return
-    print(f"default run, one torch thread, plain loop {1000 * figures['plain_seconds']:.0f} ms")
+    print(f"default run, {figures['torch_threads']} torch thread, medians of {REPEATS}")
+    print(f"plain loop: {1000 * figures['plain_seconds']:.1f} ms")
+    print(f"train(), one seed: {1000 * figures['one_seed_seconds']:.2f} ms")
+    print(f"train(), {SEEDS} seeds: {1000 * figures['many_seeds_seconds_per_run']:.3f} ms per run")
     print(f"one seed: {figures['one_seed_times_faster']:.1f} times faster than the plain loop (wanted: 4)")
     print(f"{SEEDS} seeds: {figures['many_seeds_times_faster_per_run']:.0f} times faster per run (wanted: 500)")
 
