@@ -116,7 +116,7 @@ def check_value(name: str, value, in_app: bool = False):
             )
         return kind(value)
     wanted = numbers.Integral if kind is int else numbers.Real
-    if isinstance(value, bool) or not isinstance(value, wanted) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, wanted) or value != value or abs(value) == math.inf:
         template = (
             N_("{field} must be a whole number, not {value!r}")
             if kind is int

@@ -62,7 +62,7 @@ def test_defaults():
         ("epochs", 0), ("epochs", 10_001), ("epochs", 2.5), ("epochs", True), ("epochs", "4"), ("group_size", 0),
         ("group_size", 65), ("learning_rate", -0.1), ("learning_rate", math.nan), ("learning_rate", None),
         ("kl_coef", math.inf), ("kl_coef", 2.1), ("seed", -1), ("seed", 2**31), ("epsilon", -1e-9), ("ddof", 2),
-        ("ddof", True), ("optimizer", "lion"),
+        ("ddof", True), ("optimizer", "lion"), ("epochs", 10**400), ("learning_rate", 10**400), ("kl_coef", -math.inf),
     ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused(field, value):

@@ -60,7 +60,7 @@ def test_link_restores_the_settings(name):
     [
         ("group_size", "0"), ("group_size", "4.5"), ("epochs", "501"), ("epochs", "abc"), ("kl_coef", "nan"),
         ("learning_rate", "-1"), ("seed", "1e9"), ("ddof", "2"), ("optimizer", "<script>alert(1)</script>"),
-        ("lang", "fr"), ("prompt", "0"), ("prompt", "9" * 400), ("epsilon", "inf"),
+        ("lang", "fr"), ("prompt", "0"), ("prompt", "9" * 400), ("epsilon", "inf"), ("epochs", "9" * 400), ("seed", "9" * 5000),
     ],
 )  # fmt: skip
 def test_bad_link_value_falls_back_with_a_notice(key, value):
