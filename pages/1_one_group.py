@@ -53,16 +53,19 @@ st.dataframe(
 
 
 def answer() -> tuple[int, str]:
-    shifted = group_advantages(rewards + 1, page.config.ddof, page.config.epsilon)
-    difference = (shifted - advantages).abs().max().item()
-    text = _("Mean and rewards rise together: the largest change of an advantage is {difference:.1g}.")
-    return 1, text.format(difference=difference)
+    doubled = group_advantages(rewards * 2, page.config.ddof, page.config.epsilon)
+    before, after = advantages.abs().max().item(), doubled.abs().max().item()
+    right = 0 if after > 1.01 * before else 1
+    text = _(
+        "Rewards and std double together, only epsilon does not: the largest advantage is {before:.3f} now, {after:.3f} then."
+    )
+    return right, text.format(before=before, after=after)
 
 
 ask(
     page,
-    _("Suppose every reward of this group rises by 1. The advantages will"),
-    [_("rise by 1"), _("stay as they are"), _("fall")],
+    _("Suppose every reward of this group is doubled. The advantages will"),
+    [_("grow"), _("stay as they are"), _("shrink")],
     answer,
 )
 with st.expander(_("What real frameworks do")):

@@ -43,19 +43,22 @@ with right:
 figures.show(figures.probability_heatmap(_, history), "heatmap")
 
 
+kl_coef = page.config.kl_coef
+other_kl_coef = 2 * kl_coef + 0.2 if kl_coef < 0.9 else kl_coef / 4
+
+
 def answer() -> tuple[int, str]:
-    doubled = replace(page.config, kl_coef=min(2.0, 2 * page.config.kl_coef + 0.2))
     before = many.mean_kl[1, -1].item()
-    after = bands(page.task, doubled).mean_kl[1, -1].item()
+    after = bands(page.task, replace(page.config, kl_coef=other_kl_coef)).mean_kl[1, -1].item()
     right = 0 if after < before - 0.01 else 2 if after > before + 0.01 else 1
-    text = _("Median KL at the end over {seeds} seeds: {before:.3f} now, {after:.3f} with the larger coefficient.")
+    text = _("Median KL at the end over {seeds} seeds: {before:.3f} now, {after:.3f} with the other coefficient.")
     return right, text.format(seeds=many.seeds, before=before, after=after)
 
 
 ask(
     page,
-    _("Suppose kl_coef rises from {now:g} to {then:g}. The KL at the end of the run will be").format(
-        now=page.config.kl_coef, then=min(2.0, 2 * page.config.kl_coef + 0.2)
+    _("Suppose kl_coef goes from {now:g} to {then:g}. The KL at the end of the run will be").format(
+        now=kl_coef, then=other_kl_coef
     ),
     [_("lower"), _("about the same"), _("higher")],
     answer,

@@ -36,7 +36,7 @@ def kl_curve(_, history: TrainingHistory, bands: Bands):
     values = history.mean_kl[0]
     end = values[-1].item()
     figure = _figure(_, _("KL: how far the policy has gone from the reference"), _("KL (nats)"))
-    _band(_, figure, bands.mean_kl, bands.seeds, kl_color(), _("KL"))
+    _band(_, figure, bands.mean_kl, bands.seeds, kl_color())
     _line(figure, values, kl_color(), _("this seed"))
     return figure, _("KL from 0 to {end:.3f} nats over the run.").format(end=end)
 
@@ -44,7 +44,7 @@ def kl_curve(_, history: TrainingHistory, bands: Bands):
 def reward_curves(_, history: TrainingHistory, bands: Bands):
     colors = line_colors()
     figure = _figure(_, _("Reward: sampled, and of the likeliest answer"), _("reward"))
-    _band(_, figure, bands.mean_reward, bands.seeds, colors[0], _("mean reward"), start=1)
+    _band(_, figure, bands.mean_reward, bands.seeds, colors[0], start=1)
     _line(figure, history.mean_reward[0], colors[0], _("mean reward of the samples"), start=1)
     _line(figure, history.greedy_reward[0], colors[1], _("greedy reward"), dash="dash")
     figure.update_yaxes(range=[-0.05, 1.05] if history.task.rewards.abs().max() <= 1 else None)
@@ -58,7 +58,7 @@ def target_curves(_, history: TrainingHistory, bands: Bands):
     values = history.target_probabilities[0]
     for index, prompt in enumerate(history.task.prompts):
         color = line_colors()[index % 3]
-        _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, prompt, median=False)
+        _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, median=False)
         _line(figure, values[:, index], color, plain(prompt), dash=DASHES[index % 4])
     figure.update_yaxes(range=[-0.02, 1.02])
     text = _("Mean target probability from {start:.3f} to {end:.3f}.")
@@ -69,7 +69,7 @@ def entropy_curve(_, history: TrainingHistory, bands: Bands):
     color = line_colors()[2]
     values = history.entropy[0]
     figure = _figure(_, _("Entropy: the policy makes up its mind"), _("entropy (nats)"))
-    _band(_, figure, bands.entropy, bands.seeds, color, _("entropy"))
+    _band(_, figure, bands.entropy, bands.seeds, color)
     _line(figure, values, color, _("this seed"))
     figure.update_yaxes(rangemode="tozero")
     text = _("Entropy from {start:.3f} to {end:.3f} nats.")
@@ -129,7 +129,7 @@ def _line(figure, values, color: str, name: str, dash: str = "solid", start: int
     )  # fmt: skip
 
 
-def _band(_, figure, quantiles, seeds: int, color: str, name: str, start: int = 0, median: bool = True) -> None:
+def _band(_, figure, quantiles, seeds: int, color: str, start: int = 0, median: bool = True) -> None:
     low, middle, high = quantiles.float().numpy()
     x = np.arange(start, start + len(low), dtype=np.int16)
     figure.add_trace(

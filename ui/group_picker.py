@@ -13,8 +13,12 @@ def choose_group(page: Page) -> None:
     _ = page.gettext
     choose_prompt(page)
     typed, again = st.columns([3, 2], vertical_alignment="bottom")
-    if "rewards_error" not in st.session_state:
-        st.session_state.setting_rewards = links.settings()["rewards"]
+    # Shown as it was typed, also after a visit to another page; a group chosen since then replaces it.
+    good = links.settings()["rewards"]
+    text, error, kept = st.session_state.get("bad_rewards", (good, None, good))
+    if kept != good:
+        text, error = good, None
+    st.session_state.setting_rewards = text
     typed.text_input(
         _("Rewards by hand, such as 0, 1, 1, 0 (empty: the rule's)"),
         key="setting_rewards",
@@ -22,7 +26,6 @@ def choose_group(page: Page) -> None:
         on_change=_store_rewards,
     )
     again.button(_("Sample again"), icon=":material/casino:", on_click=_sample_again, width="stretch")
-    error = st.session_state.get("rewards_error")
     if error:
         st.error(say(_, error.message) + " " + _("The last good group stays."))
 
@@ -32,13 +35,13 @@ def _store_rewards() -> None:
     try:
         links.parse_rewards(text)
     except FieldError as error:
-        st.session_state.rewards_error = error
+        st.session_state.bad_rewards = (text, error, links.settings()["rewards"])
         return
-    st.session_state.pop("rewards_error", None)
+    st.session_state.pop("bad_rewards", None)
     links.change("rewards", text)
 
 
 def _sample_again() -> None:
     links.change("draw", (links.settings()["draw"] + 1) % 10_000)
     links.change("rewards", "")
-    st.session_state.pop("rewards_error", None)
+    st.session_state.pop("bad_rewards", None)

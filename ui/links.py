@@ -54,7 +54,7 @@ def parse(name: str, text: str):
 
 def parse_rewards(text: str) -> list[float] | None:
     """`0, 1, 1, 0` as numbers; None for an empty text (the rule scores the sampled answers)."""
-    parts = [part for part in re.split(r"[,，;；\s]+", text[:2000]) if part]
+    parts = [part for part in re.split(r"[,，;；\s]+", text) if part]
     if not parts:
         return None
     if len(parts) > MAX_SAMPLES:

@@ -1,8 +1,10 @@
 """What only a browser shows: links, navigation, Back, the player, themes, a phone."""
 
 import re
+import zipfile
 from urllib.parse import parse_qs, urlsplit
 
+import pandas
 import pytest
 
 from grpo_core import TrainConfig, chapter_task, train
@@ -167,3 +169,57 @@ def test_bad_rewards_keep_the_last_good_group(open_at):
     assert field.input_value() == "0, one"
     assert params(page) == {"rewards": "0,1,1,0"}
     assert "+1.000" in page.locator("[data-testid=stMain] .katex").last.inner_text().replace("−", "-")
+
+
+def test_a_prompt_can_be_chosen_again_after_going_back(open_at):
+    page = open_at("/training_run")
+    for _ in range(2):
+        page.locator(".heatmap th button").nth(2).click()
+        page.wait_for_function("location.search.includes('prompt=3')")
+        settle(page)
+        page.go_back()
+        page.wait_for_function("location.search === ''")
+        settle(page)
+
+
+def test_bad_rewards_go_along_to_the_next_page_with_their_message(open_at):
+    page = open_at("/one_group")
+    field = page.locator("[data-testid=stTextInput] input")
+    field.fill("0, one")
+    field.press("Enter")
+    page.wait_for_selector("[data-testid=stAlert]")
+    page.locator("[data-testid=stSidebar] a", has_text="One update").click()
+    page.wait_for_function("document.querySelector('h1')?.innerText === 'One update'")
+    settle(page)
+    assert page.locator("[data-testid=stAlert]").count() == 1
+    assert page.locator("[data-testid=stTextInput] input").input_value() == "0, one"
+
+
+def test_the_share_popover_has_the_link_and_its_code(open_at):
+    page = open_at("/training_run?group_size=8")
+    page.locator("[data-testid=stPopover] button").first.click()
+    body = page.locator("[data-testid=stPopoverBody]")
+    body.locator("img").wait_for()
+    assert "/training_run?group_size=8" in body.inner_text()
+
+
+def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_path):
+    page = open_at("/training_run?epochs=12")
+    saved = {}
+    for label in ("Metrics (CSV)", "Samples (CSV)", "Whole run (zip)", "Hand-out (HTML)"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label).click()
+        saved[label] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[label])
+    history = train(chapter_task(), TrainConfig(epochs=12))
+    assert pandas.read_csv(saved["Metrics (CSV)"]).loss.tolist() == history.metrics_frame().loss.tolist()
+    assert len(pandas.read_csv(saved["Samples (CSV)"])) == 12 * 3 * 4
+    assert len(zipfile.ZipFile(saved["Whole run (zip)"]).namelist()) == 5
+    offline, errors = browser.new_page(), []
+    offline.on("pageerror", lambda error: errors.append(str(error)))
+    offline.on("request", lambda request: errors.append(request.url) if not request.url.startswith("file:") else None)
+    offline.goto(saved["Hand-out (HTML)"].as_uri())
+    offline.locator("[data-do=last]").click()
+    assert where(offline) == "Epoch 12 / 12" and errors == []
+    assert heatmap(offline) == pytest.approx(history.probabilities[0, 11].flatten().tolist(), abs=6e-4)
+    offline.close()

@@ -201,3 +201,33 @@ def test_predictions_have_exactly_one_right_answer(name):
         assert not page.exception
         right += len(page.success)
     assert right == 1
+
+
+def test_doubled_rewards_matter_only_against_a_large_epsilon():
+    for epsilon, grows in (("1e-06", False), ("1", True)):
+        page = open_page("one_group", rewards="0,1,1,0", epsilon=epsilon)
+        page.radio(key="one_group_prediction").set_value(0).run()
+        assert bool(page.success) == grows and not page.exception
+
+
+@pytest.mark.parametrize("kl_coef", ["0", "0.02", "0.9", "2"])
+def test_the_kl_question_asks_about_another_coefficient(kl_coef):
+    page = open_page("training_run", kl_coef=kl_coef)
+    asked = [
+        float(number)
+        for number in re.findall(r"[0-9.]+(?= to | *\. )", page.radio(key="training_run_prediction").label)
+    ]
+    assert len(asked) == 2 and asked[0] == float(kl_coef) != asked[1] <= 2
+    page.radio(key="training_run_prediction").set_value(1).run()
+    assert not page.exception and not page.success
+
+
+def test_no_step_means_the_same_step():
+    page = open_page("one_update", learning_rate="0")
+    page.radio(key="one_update_prediction").set_value(0).run()
+    assert len(page.success) == 1
+
+
+def test_too_many_rewards_in_a_link_are_refused_not_cut():
+    page = open_page("one_group", rewards=",".join(["0.123456789012345678901234567890123456"] * 70))
+    assert not page.exception and len(page.warning) == 1 and "70" in page.warning[0].value

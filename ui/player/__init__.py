@@ -116,7 +116,7 @@ body {{ margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--st-ba
 <main>{html}</main>
 <script type="module">
 {script}
-player({{ data: {data}, parentElement: document.querySelector("main"), setStateValue() {{}} }});
+player({{ data: {data}, parentElement: document.querySelector("main"), setTriggerValue() {{}} }});
 </script></html>
 """
 

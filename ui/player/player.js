@@ -3,7 +3,7 @@ const states = (globalThis.__grpoPlayer ??= new Map());
 const SVG = "http://www.w3.org/2000/svg";
 const MINUS = "−";
 
-export default function player({ data, parentElement, setStateValue }) {
+export default function player({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".player");
   const find = (selector) => root.querySelector(selector);
   const { texts, prompts, actions } = data;
@@ -106,7 +106,7 @@ export default function player({ data, parentElement, setStateValue }) {
     const button = make("button", "", prompts[p]);
     button.type = "button";
     button.setAttribute("aria-pressed", p === data.prompt);
-    button.onclick = () => setStateValue("prompt", p);
+    button.onclick = () => setTriggerValue("prompt", p); // an event: the same prompt may be chosen again later
     const header = make("th");
     header.scope = "row";
     header.append(button);
