@@ -26,7 +26,7 @@ ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "",
 STEPS = 6
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
-MAX_REWARD = 1e6
+MAX_REWARD, MIN_REWARD = 1e6, 1e-6
 
 
 def parse(name: str, text: str):
@@ -74,6 +74,11 @@ def parse_rewards(text: str) -> list[float] | None:
             raise FieldError(
                 "rewards", N_("{field} must be numbers from {minimum:,.0f} to {maximum:,.0f}, not {value!r}"),
                 minimum=-MAX_REWARD, maximum=MAX_REWARD, value=part,
+            )  # fmt: skip
+        if 0 < abs(rewards[-1]) < MIN_REWARD:  # their squares would vanish in the standard deviation
+            raise FieldError(
+                "rewards", N_("{field} must be 0 or at least {minimum:g} in size, not {value!r}"),
+                minimum=MIN_REWARD, value=part,
             )  # fmt: skip
     return rewards
 

@@ -14,7 +14,7 @@ STEPS = (
     N_("New policy: one step of the optimizer"),
 )
 SHOWN_TERMS = 4
-"""A sum over a larger group is written out for its first terms only."""
+"""Of a larger group only the first are written out, so that a phone shows the line whole."""
 
 
 def formulas(page: Page, update: UpdateStep, step: int) -> list[str]:
@@ -27,7 +27,8 @@ def _sample(page: Page, update: UpdateStep) -> list[str]:
     policy = ", ".join(f"{value:.3f}" for value in update.before[page.prompt].tolist())
     return [
         r"a_1, \dots, a_G \sim \pi",
-        rf"\pi = ({policy}):\quad " + _listed([rf"\text{{{_tex(name)}}}" for name in names]),
+        rf"\pi = ({policy})",
+        "a = " + _listed([rf"\text{{{_tex(name)}}}" for name in names]),
     ]
 
 
@@ -58,10 +59,11 @@ def _advantage(page: Page, update: UpdateStep) -> list[str]:
 
 
 def _loss(page: Page, update: UpdateStep) -> list[str]:
-    prompts = len(page.task.prompts)
+    policy, kl, total = (term.item() for term in update.loss)
     return [
-        rf"\text{{loss}} = -\frac{{1}}{{{prompts} G}} \sum_{{p,i}} \log \pi(a_i)\,A_i + \text{{kl\_coef}}\cdot\text{{KL}}(\pi\|\pi_\text{{ref}})",
-        rf"\text{{loss}} = {update.loss.policy.item():+.4f} {update.loss.kl.item():+.4f} = {update.loss.total.item():+.4f}",
+        rf"L_\text{{policy}} = -\frac{{1}}{{P\,G}} \sum_{{p,i}} \log \pi(a_i)\,A_i = {policy:+.4f}",
+        rf"L_\text{{KL}} = \text{{kl\_coef}}\cdot\text{{KL}}(\pi\|\pi_\text{{ref}}) = {kl:+.4f}",
+        rf"\text{{loss}} = {policy:+.4f} {kl:+.4f} = {total:+.4f}",
     ]
 
 
@@ -75,8 +77,11 @@ def _gradient(page: Page, update: UpdateStep) -> list[str]:
     count = len(page.task.prompts) * len(taken)
     policy, kl = update.gradient.policy[page.prompt, k].item(), update.gradient.kl[page.prompt, k].item()
     return [
-        r"\frac{\partial\,\text{loss}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k) + \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
-        rf"k = \text{{{_tex(page.task.actions[k])}}}:\quad -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} {kl:+.4f} = {policy:+.4f} {kl:+.4f} = {policy + kl:+.4f}",
+        r"\frac{\partial L_\text{policy}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k)",
+        rf"k = \text{{{_tex(page.task.actions[k])}}}:\quad -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} = {policy:+.4f}",
+        r"\frac{\partial L_\text{KL}}{\partial z_k} = \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
+        rf"\frac{{\partial L_\text{{KL}}}}{{\partial z_k}} = {kl:+.4f}",
+        rf"\frac{{\partial\,\text{{loss}}}}{{\partial z_k}} = {policy:+.4f} {kl:+.4f} = {policy + kl:+.4f}",
     ]
 
 
@@ -95,8 +100,8 @@ def _new_policy(page: Page, update: UpdateStep) -> list[str]:
 
 
 def _listed(parts: list[str]) -> str:
-    more = r",\ \dots" if len(parts) > 2 * SHOWN_TERMS else ""
-    return ",\\ ".join(parts[: 2 * SHOWN_TERMS]) + more
+    more = r",\ \dots" if len(parts) > SHOWN_TERMS else ""
+    return ",\\ ".join(parts[:SHOWN_TERMS]) + more
 
 
 def _tex(text: str) -> str:

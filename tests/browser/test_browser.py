@@ -223,3 +223,16 @@ def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_p
     assert where(offline) == "Epoch 12 / 12" and errors == []
     assert heatmap(offline) == pytest.approx(history.probabilities[0, 11].flatten().tolist(), abs=6e-4)
     offline.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/one_update?group_size=64&kl_coef=0.5&step={step}" for step in range(1, 7)]
+    + ["/", "/one_group", "/training_run"],
+)
+def test_a_phone_shows_every_formula_whole(open_at, path):
+    page = open_at(path, width=390)
+    right_ends = page.locator(".katex-display .katex-html > .base").evaluate_all(
+        "bases => bases.map(b => b.getBoundingClientRect().right)"
+    )
+    assert right_ends and max(right_ends) <= 390

@@ -152,7 +152,7 @@ def test_one_group_says_when_it_is_silent():
     assert len(page.info) == 1 and "A_i = 0" in page.latex[1].value
 
 
-@pytest.mark.parametrize("typed", ["0, one", "1e400", "nan", "=1+1", "1," * 65, "<b>1</b>", "-inf"])
+@pytest.mark.parametrize("typed", ["0, one", "1e400", "nan", "=1+1", "1," * 65, "<b>1</b>", "-inf", "1e-300"])
 def test_bad_rewards_keep_the_last_good_group(typed):
     page = open_page("one_group", rewards="0, 1")
     page.text_input(key="setting_rewards").set_value(typed).run()
