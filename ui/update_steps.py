@@ -77,8 +77,9 @@ def _gradient(page: Page, update: UpdateStep) -> list[str]:
     count = len(page.task.prompts) * len(taken)
     policy, kl = update.gradient.policy[page.prompt, k].item(), update.gradient.kl[page.prompt, k].item()
     return [
+        rf"k = \text{{{_tex(page.task.actions[k])}}}",
         r"\frac{\partial L_\text{policy}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k)",
-        rf"k = \text{{{_tex(page.task.actions[k])}}}:\quad -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} = {policy:+.4f}",
+        rf"{{}} = -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} = {policy:+.4f}",
         r"\frac{\partial L_\text{KL}}{\partial z_k} = \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
         rf"\frac{{\partial L_\text{{KL}}}}{{\partial z_k}} = {kl:+.4f}",
         rf"\frac{{\partial\,\text{{loss}}}}{{\partial z_k}} = {policy:+.4f} {kl:+.4f} = {policy + kl:+.4f}",

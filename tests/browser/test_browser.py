@@ -232,7 +232,11 @@ def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_p
 )
 def test_a_phone_shows_every_formula_whole(open_at, path):
     page = open_at(path, width=390)
+    page.locator(".katex-display").last.wait_for()
     right_ends = page.locator(".katex-display .katex-html > .base").evaluate_all(
         "bases => bases.map(b => b.getBoundingClientRect().right)"
     )
-    assert right_ends and max(right_ends) <= 390
+    assert (
+        right_ends
+        and max(right_ends) <= page.locator("[data-testid=stMainBlockContainer]").bounding_box()["width"] - 16
+    )
