@@ -22,6 +22,7 @@ def plain_loop(task, config: TrainConfig) -> float:
     """What a reader of the chapter would write; returns the mean target probability at the end."""
     torch.manual_seed(config.seed)
     logits = task.reference_policy.log().clone().requires_grad_()
+    references = [torch.distributions.Categorical(probs=row) for row in task.reference_policy]
     optimizer = torch.optim.Adam([logits], lr=config.learning_rate)
     for _ in range(config.epochs):
         losses = []
@@ -30,8 +31,7 @@ def plain_loop(task, config: TrainConfig) -> float:
             actions = policy.sample((config.group_size,))
             rewards = task.rewards[prompt][actions]
             advantages = (rewards - rewards.mean()) / (rewards.std(correction=0) + config.epsilon)
-            reference = torch.distributions.Categorical(probs=task.reference_policy[prompt])
-            kl = torch.distributions.kl_divergence(policy, reference)
+            kl = torch.distributions.kl_divergence(policy, references[prompt])
             losses.append(-(policy.log_prob(actions) * advantages).mean() + config.kl_coef * kl)
         optimizer.zero_grad()
         torch.stack(losses).mean().backward()

@@ -9,8 +9,8 @@ def categorical_kl(probabilities: torch.Tensor, reference: torch.Tensor) -> torc
     Exact, over all actions, so never negative: rounding below 0 is cut off. An action of
     probability 0 contributes 0. The reference must be above 0 wherever the policy is.
     """
-    terms = torch.special.xlogy(probabilities, probabilities) - torch.special.xlogy(probabilities, reference)
-    return terms.sum(-1).clamp(min=0) + 0.0
+    ratio = torch.where(probabilities > 0, probabilities / reference, 1)
+    return torch.linalg.vecdot(probabilities, ratio.log()).clamp(min=0) + 0.0
 
 
 def entropy(probabilities: torch.Tensor) -> torch.Tensor:

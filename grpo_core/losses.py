@@ -6,8 +6,12 @@ Not about: ratios, clipping, tokens. The chapter updates once per rollout, so th
 from typing import NamedTuple
 
 import torch
+from torch.nn.functional import hardshrink
 
 from grpo_core.kl import categorical_kl
+
+ROUNDING = 1e-12
+"""A log ratio this small is not a distance from the reference."""
 
 
 class LossTerms(NamedTuple):
@@ -38,19 +42,23 @@ def chapter_loss(logits, actions, advantages, reference, kl_coef: float) -> Loss
     return LossTerms(policy, kl, policy + kl)
 
 
-def chapter_gradient(probabilities, actions, advantages, reference, kl_coef: float) -> LogitGradient:
+def chapter_gradient(log_probabilities, actions, advantages, reference, kl_coef: float) -> LogitGradient:
     """The gradient of `chapter_loss` per logit, without autograd.
 
-    probabilities, reference [..., P, A], actions, advantages [..., P, G] -> each [..., P, A].
+    log_probabilities [..., P, A], reference [P, A], actions, advantages [..., P, G] -> each [..., P, A].
 
     policy_k = -(1 / (P G)) * sum_i A_i * (1[a_i = k] - pi_k)
     kl_k     = (kl_coef / P) * pi_k * (log(pi_k / ref_k) - KL)
 
-    With sum_i A_i = 0 an action that nobody sampled has a policy gradient of 0.
+    With sum_i A_i = 0 an action that nobody sampled has a policy gradient of 0. A policy equal to the
+    reference up to rounding has a KL gradient of exactly 0.
     """
+    probabilities = log_probabilities.exp()
     prompts, group_size = actions.shape[-2:]
     pushed = torch.zeros_like(probabilities).scatter_add_(-1, actions, advantages)
     policy = (probabilities * advantages.sum(-1, keepdim=True) - pushed) / (prompts * group_size)
-    log_ratio = torch.special.xlogy(probabilities, probabilities / reference)
-    kl = (log_ratio - probabilities * log_ratio.sum(-1, keepdim=True)) * (kl_coef / prompts)
+    # Adam would blow up a log ratio that is rounding only, and the policy would wander off.
+    log_ratio = hardshrink(log_probabilities - reference.log(), ROUNDING)
+    divergence = torch.linalg.vecdot(probabilities, log_ratio)
+    kl = (log_ratio - divergence[..., None]) * probabilities * (kl_coef / prompts)
     return LogitGradient(policy, kl, policy + kl)

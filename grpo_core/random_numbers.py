@@ -29,8 +29,9 @@ def sample_actions(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.
     probabilities [..., A], uniform [..., G] -> actions [..., G]: the number of cumulated
     probabilities that are not above the uniform number, so an action of probability 0 never comes.
     """
-    cumulated = probabilities.cumsum(-1)[..., :-1].contiguous()
-    return torch.searchsorted(cumulated, uniform.contiguous(), right=True)
+    cumulated = probabilities.cumsum(-1)
+    shares = cumulated[..., :-1] / cumulated[..., -1:]  # the sum may round to less than 1
+    return torch.searchsorted(shares, uniform.contiguous(), right=True)
 
 
 def _splitmix64(state: np.ndarray) -> np.ndarray:

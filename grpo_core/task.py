@@ -1,9 +1,11 @@
 """The task: prompts, actions, a rule's rewards, and the policy that training starts from."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 
+from grpo_core.advantages import checked_rewards
 from grpo_core.messages import N_, FieldError
 
 
@@ -28,7 +30,7 @@ class BanditTask:
         prompts = _distinct_texts("prompts", self.prompts)
         actions = _distinct_texts("actions", self.actions)
         shape = (len(prompts), len(actions))
-        rewards = _table("rewards", self.rewards, shape)
+        rewards = checked_rewards(_table("rewards", self.rewards, shape))
         if self.reference_policy is None:
             reference = torch.full(shape, 1.0 / len(actions), dtype=torch.float64)
         else:
@@ -79,8 +81,8 @@ def chapter_task() -> BanditTask:
 
 
 def _distinct_texts(name, texts) -> tuple[str, ...]:
-    if isinstance(texts, str):
-        raise FieldError(name, N_("{field} must be a list of texts, not one text"))
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise FieldError(name, N_("{field} must be a list of texts, not {value!r}"), value=texts)
     texts = tuple(texts)
     if not texts:
         raise FieldError(name, N_("{field} must not be empty"))
@@ -97,7 +99,7 @@ def _distinct_texts(name, texts) -> tuple[str, ...]:
 def _table(name, values, shape) -> torch.Tensor:
     try:
         table = torch.as_tensor(values, dtype=torch.float64).detach().clone()
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise FieldError(name, N_("{field} must be a table of numbers ({value})"), value=str(error)) from error
     if tuple(table.shape) != shape:
         raise FieldError(

@@ -4,6 +4,7 @@ One loop serves one seed and thousands: every tensor leads with [S]. The gradien
 of `losses.chapter_gradient`; nothing here is differentiated by autograd.
 """
 
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -18,8 +19,8 @@ from grpo_core.optimizers import PolicyState, step
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.task import BanditTask
 
-BLOCK_NUMBERS = 2**20
-"""Random numbers held at once; a longer run is worked through in blocks of epochs."""
+BLOCK_NUMBERS = 2**15
+"""Random numbers held at once, few enough for a processor's cache; a run is worked through in blocks of epochs."""
 
 MAX_NUMBERS = 2**27
 """The most probabilities or kept samples that one run may hold: 1 GiB each in float64."""
@@ -46,15 +47,15 @@ def sample_group(probabilities, uniform, task: BanditTask, config: TrainConfig) 
 def score_group(actions, rewards, config: TrainConfig) -> Group:
     """The relative advantages of actions that already have their rewards."""
     mean, std, silent = group_statistics(rewards, config.ddof)
-    advantages = relative_advantages(rewards, mean, std, silent, config.epsilon)
+    advantages = relative_advantages(rewards, mean, std, config.epsilon)
     return Group(actions, rewards, mean, std, silent, advantages)
 
 
 def update_policy(
-    state: PolicyState, probabilities, group: Group, task: BanditTask, config: TrainConfig
+    state: PolicyState, log_policy, group: Group, task: BanditTask, config: TrainConfig
 ) -> tuple[PolicyState, LogitGradient]:
     """One update of the logits by the group's advantages and the KL leash."""
-    gradient = chapter_gradient(probabilities, group.actions, group.advantages, task.reference_policy, config.kl_coef)
+    gradient = chapter_gradient(log_policy, group.actions, group.advantages, task.reference_policy, config.kl_coef)
     return step(state, gradient.total, config.learning_rate, config.optimizer), gradient
 
 
@@ -66,7 +67,7 @@ def train(task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int =
     keep_samples  of how many of them (the first ones) every sample is kept
     progress      wraps the iterable of epochs, as tqdm does
     """
-    seeds = (config.seed,) if seeds is None else tuple(int(seed) for seed in seeds)
+    seeds = (config.seed,) if seeds is None else _checked_seeds(seeds)
     prompts, actions = task.rewards.shape
     epochs, group_size = config.epochs, config.group_size
     kept = min(keep_samples, len(seeds))
@@ -75,7 +76,7 @@ def train(task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int =
     count = len(seeds)
     block = max(1, BLOCK_NUMBERS // (count * prompts * group_size))
     probabilities = torch.empty(count, epochs + 1, prompts, actions, dtype=torch.float64)
-    gradients = torch.empty(count, epochs, prompts, actions, dtype=torch.float64)
+    grad_norm = torch.empty(count, epochs, dtype=torch.float64)
     blocks: list[dict[str, torch.Tensor]] = []
     groups: list[Group] = []
     state = PolicyState.start(task.reference_policy.log().expand(count, -1, -1).clone())
@@ -83,36 +84,37 @@ def train(task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int =
     for epoch in progress(range(epochs)):
         if epoch % block == 0:
             uniform = uniforms(seeds, range(epoch, min(epoch + block, epochs)), prompts, group_size)
-        policy = state.logits.softmax(-1)
+        log_policy = state.logits.log_softmax(-1)
+        policy = log_policy.exp()
         group = sample_group(policy, uniform[:, epoch % block], task, config)
-        state, gradient = update_policy(state, policy, group, task, config)
+        state, gradient = update_policy(state, log_policy, group, task, config)
         probabilities[:, epoch] = policy
-        gradients[:, epoch] = gradient.total
+        grad_norm[:, epoch] = torch.linalg.vector_norm(gradient.total, dim=(-2, -1))
         groups.append(group)
         if len(groups) == block or epoch + 1 == epochs:
             first = epoch + 1 - len(groups)
             blocks.append(_summary(groups, probabilities[:, first : epoch + 1], kept))
             groups = []
-    probabilities[:, epochs] = state.logits.softmax(-1)
+    probabilities[:, epochs] = state.logits.log_softmax(-1).exp()
 
     rows = {name: torch.cat([part[name] for part in blocks], 1) for name in blocks[0]}
     kl = categorical_kl(probabilities[:, :epochs], task.reference_policy).mean(-1)
     rows["kl_loss"] = config.kl_coef * kl
     rows["loss"] = rows["policy_loss"] + rows["kl_loss"]
-    rows["grad_norm"] = gradients.flatten(2).norm(dim=-1)
-    return TrainingHistory(task, config, seeds, probabilities, final=state, **rows)
+    return TrainingHistory(task, config, seeds, probabilities, grad_norm=grad_norm, final=state, **rows)
 
 
 def _summary(groups: list[Group], probabilities, kept: int) -> dict[str, torch.Tensor]:
     """A block of epochs, [S, e, ...]: per-group and per-epoch rows, samples of the kept seeds only."""
     block = Group(*(torch.stack(part, 1) for part in zip(*groups, strict=True)))
     log_probability = probabilities.gather(-1, block.actions).log()
+    adv_mean = block.advantages.mean((-2, -1))
     return {
         "group_mean": block.mean,
         "group_std": block.std,
         "silent": block.silent,
-        "adv_mean": block.advantages.mean((-2, -1)),
-        "adv_std": block.advantages.std((-2, -1), correction=0),
+        "adv_mean": adv_mean,
+        "adv_std": (block.advantages - adv_mean[..., None, None]).square_().mean((-2, -1)).sqrt_(),
         "policy_loss": -(log_probability * block.advantages).mean((-2, -1)),
         "actions": block.actions[:kept].clone(),
         "rewards": block.rewards[:kept].clone(),
@@ -120,9 +122,11 @@ def _summary(groups: list[Group], probabilities, kept: int) -> dict[str, torch.T
     }
 
 
-def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
-    limit = 2**64
+def _checked_seeds(seeds) -> tuple[int, ...]:
+    seeds, limit = tuple(seeds), 2**64
     for seed in seeds:
+        if not isinstance(seed, Integral):
+            raise FieldError("seeds", N_("{field} must be a whole number, not {value!r}"), value=seed)
         if not 0 <= seed < limit:
             raise FieldError(
                 "seeds", N_("{field} must be from {minimum} to {maximum}, not {value!r}"),
@@ -130,6 +134,10 @@ def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
             )  # fmt: skip
     if not seeds:
         raise FieldError("seeds", N_("{field} must not be empty"))
+    return tuple(map(int, seeds))
+
+
+def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
     if kept < 0:
         raise FieldError("keep_samples", N_("{field} must be at least 0, not {value!r}"), value=kept)
     prompts, actions = task.rewards.shape

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from grpo_core.advantages import group_statistics
+from grpo_core.advantages import checked_rewards
 from grpo_core.config import TrainConfig
 from grpo_core.losses import LogitGradient, LossTerms, chapter_loss
 from grpo_core.messages import N_, FieldError
@@ -40,16 +40,16 @@ def one_update(
     if rewards is not None:
         config = replace(config, group_size=len(rewards))
     state = _state_after(task, config, after)
-    before = state.logits.softmax(-1)
+    log_policy = state.logits.log_softmax(-1)
+    before = log_policy.exp()
     uniform = uniforms((config.seed,), range(after + draw, after + draw + 1), len(task.prompts), config.group_size)
     group = sample_group(before, uniform[:, 0], task, config)
     if rewards is not None:
         edited = group.rewards.clone()
-        edited[:, prompt] = torch.as_tensor(rewards, dtype=torch.float64)
-        group_statistics(edited, config.ddof)
+        edited[:, prompt] = checked_rewards(list(rewards))
         group = score_group(group.actions, edited, config)
     loss = chapter_loss(state.logits, group.actions, group.advantages, task.reference_policy, config.kl_coef)
-    following, gradient = update_policy(state, before, group, task, config)
+    following, gradient = update_policy(state, log_policy, group, task, config)
     return UpdateStep(
         before=before[0],
         group=Group(*(part[0] for part in group)),

@@ -111,6 +111,8 @@ def test_equals_the_frameworks(case):
     [
         (([],), "rewards"),
         (([0, math.inf],), "rewards"),
+        (([1e308, 1e308, 0],), "rewards"),
+        (([1e-200, 0],), "rewards"),
         ((3.0,), "rewards"),
         (([0, 1], 2), "ddof"),
         (([0, 1], 0, -1e-6), "epsilon"),

@@ -56,7 +56,7 @@ def test_closed_form_gradient_equals_autograd(shape, kl_coef):
     taken = torch.randint(actions, (prompts, group), generator=generator)
     advantages = torch.randn(prompts, group, dtype=torch.float64, generator=generator)
     loss = chapter_loss(logits, taken, advantages, reference, kl_coef)
-    ours = chapter_gradient(logits.detach().softmax(-1), taken, advantages, reference, kl_coef)
+    ours = chapter_gradient(logits.detach().log_softmax(-1), taken, advantages, reference, kl_coef)
     for term in ("policy", "kl", "total"):
         (expected,) = torch.autograd.grad(getattr(loss, term), logits, retain_graph=True)
         torch.testing.assert_close(getattr(ours, term), expected, rtol=1e-10, atol=1e-12)
@@ -66,7 +66,7 @@ def test_loss_is_zero_where_the_gradient_is_not():
     taken, advantages = torch.tensor([[0, 0, 1, 1]]), torch.tensor([[1.0, 1, -1, -1]]).double()
     uniform = torch.full((1, 3), 1 / 3, dtype=torch.float64)
     assert chapter_loss(uniform.log(), taken, advantages, uniform, 0.0).total.item() == pytest.approx(0, abs=1e-15)
-    gradient = chapter_gradient(uniform, taken, advantages, uniform, 0.0).total[0].tolist()
+    gradient = chapter_gradient(uniform.log(), taken, advantages, uniform, 0.0).total[0].tolist()
     assert gradient == pytest.approx([-0.5, 0.5, 0.0])
 
 
@@ -114,6 +114,12 @@ def test_actions_by_the_inverse_of_the_cumulative_distribution():
     probabilities = torch.tensor([0.25, 0.0, 0.75]).double()
     drawn = sample_actions(probabilities, torch.tensor([0.0, 0.2499, 0.25, 0.9999]).double())
     assert drawn.tolist() == [0, 0, 2, 2]
+
+
+def test_an_action_of_probability_0_is_never_drawn_where_the_sum_rounds_below_1():
+    probabilities = torch.tensor([0.1] * 10 + [0.0], dtype=torch.float64)
+    assert probabilities.cumsum(-1)[-1] < 1
+    assert sample_actions(probabilities, torch.tensor([1 - 2.0**-53], dtype=torch.float64)).item() == 9
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
@@ -165,6 +171,8 @@ def test_a_group_of_one_learns_nothing(ddof):
     history = train(TASK, TrainConfig(group_size=1, ddof=ddof))
     torch.testing.assert_close(history.probabilities[0, -1], TASK.reference_policy)
     assert not history.advantages.any() and history.silent_share.eq(1).all()
+    held = train(UNEVEN, TrainConfig(group_size=1, ddof=ddof, epochs=300, learning_rate=1.0, kl_coef=0.5))
+    torch.testing.assert_close(held.probabilities[0, -1], UNEVEN.reference_policy, rtol=0, atol=1e-14)
 
 
 def test_the_policy_learns_and_the_bands_are_quantiles():
@@ -188,7 +196,8 @@ def test_tables_are_tidy():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"seeds": []}, {"seeds": [-1]}, {"seeds": range(2**19)}, {"seeds": [0], "keep_samples": -1}]
+    "arguments",
+    [{"seeds": []}, {"seeds": [-1]}, {"seeds": range(2**19)}, {"seeds": [0], "keep_samples": -1}, {"seeds": [1.7]}],
 )
 def test_runs_that_cannot_be_are_refused(arguments):
     with pytest.raises(FieldError):
