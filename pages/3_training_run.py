@@ -1,17 +1,20 @@
 """Training run: the whole run, epoch by epoch."""
 
 from dataclasses import replace
+from itertools import cycle
 
 import streamlit as st
 
 from grpo_core import findings
 from ui import figures, links
 from ui.downloads import draw_downloads
-from ui.frame import open_page
+from ui.frame import choose, open_page
 from ui.i18n import say
 from ui.player import handout, player, player_texts
 from ui.question import ask
 from ui.runs import bands, run
+
+ICONS = {True: ":material/check_circle:", False: ":material/error:"}
 
 page = open_page("training_run")
 _ = page.gettext
@@ -23,24 +26,22 @@ player(
     history, player_texts(_), band=many, prompt=page.prompt, on_prompt=lambda index: links.change("prompt", index + 1)
 )
 
-st.subheader(_("Did it go as it should?"), anchor=False)
-for finding in findings(history):
-    icon = ":material/check_circle:" if finding.sensible else ":material/error:"
-    st.markdown(f"{icon} {say(_, finding.message)}")
-
-st.subheader(_("The run as curves"), anchor=False)
-note = _("Bands: the same settings with {seeds} other seeds; median and 5–95 %.")
 if many.seeds < 256:
-    note += " " + _("The run is large, so there are fewer seeds than 256.")
-st.caption(note.format(seeds=many.seeds))
-left, right = st.columns(2)
-with left:
-    figures.show(figures.kl_curve(_, history, many), "kl")
-    figures.show(figures.target_curves(_, history, many), "target")
-with right:
-    figures.show(figures.reward_curves(_, history, many), "reward")
-    figures.show(figures.entropy_curve(_, history, many), "entropy")
-figures.show(figures.probability_heatmap(_, history), "heatmap")
+    st.caption(_("The run is large, so the bands are over fewer seeds than 256."))
+
+st.subheader(_("Did it go as it should?"), anchor=False)
+st.markdown("\n\n".join(f"{ICONS[line.sensible]} {say(_, line.message)}" for line in findings(history)))
+
+st.subheader(_("A closer look"), anchor=False)
+st.caption(_("One curve large: hover for the numbers, drag to zoom, double-click to go back."))
+choose("curve", _("Curve"), {name: _(label) for name, label in links.CURVES.items()}, required=False)
+curve = links.settings()["curve"]
+if curve == "all":
+    for place, name in zip(cycle(st.columns(2)), figures.RUN_CURVES, strict=False):
+        with place:
+            figures.show(figures.RUN_CURVES[name](_, history, many), name)
+elif curve:
+    figures.show(figures.RUN_CURVES[curve](_, history, many), "curve")
 
 
 kl_coef = page.config.kl_coef

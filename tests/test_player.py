@@ -38,8 +38,10 @@ def test_numbers_are_the_history_s(group_size):
                 if taken.any():
                     advantage = history.advantages[0, epoch - 1, prompt][taken][0].item()
                     assert data["advantages"][frame][prompt][action] == pytest.approx(advantage, abs=6e-4)
-        assert data["kl"]["values"][frame] == pytest.approx(history.mean_kl[0, epoch - 1].item(), abs=6e-5)
-        assert data["reward"]["low"][frame] == pytest.approx(band.mean_reward[0, epoch - 1].item(), abs=6e-5)
+        assert data["curves"]["kl"][0]["values"][frame] == pytest.approx(history.mean_kl[0, epoch - 1].item(), abs=6e-5)
+        assert data["curves"]["reward"][0]["low"][frame] == pytest.approx(
+            band.mean_reward[0, epoch - 1].item(), abs=6e-5
+        )
 
 
 def test_the_largest_run_stays_small():
@@ -60,5 +62,6 @@ def test_the_hand_out_is_small_and_a_prompt_cannot_end_its_script():
 def test_every_word_the_player_shows_is_in_its_texts():
     script, html = ((PLAYER / f"player.{kind}").read_text() for kind in ("js", "html"))
     used = set(re.findall(r"texts\.(\w+)", script)) | set(re.findall(r'data-text="(\w+)"', html))
+    used |= set(re.findall(r'texts\["(\w+)"\]', (PLAYER / "__init__.py").read_text()))
     used |= set(re.findall(r'data-do="(\w+)"', html)) | set(re.findall(r'data-curve="(\w+)"', html))
     assert used == set(TEXTS)

@@ -76,8 +76,8 @@ def entropy_curve(_, history: TrainingHistory, bands: Bands):
     return figure, text.format(start=values[0].item(), end=values[-1].item())
 
 
-def probability_heatmap(_, history: TrainingHistory):
-    """All prompts x actions over all epochs; a row a pair, the target pairs marked."""
+def probability_heatmap(_, history: TrainingHistory, bands: Bands):
+    """All prompts x actions over all epochs of one seed; a row a pair, the target pairs marked."""
     task = history.task
     table = history.probabilities[0].flatten(1).T.float().numpy()
     labels = [
@@ -98,6 +98,15 @@ def probability_heatmap(_, history: TrainingHistory):
     ends = history.target_probabilities[0, -1].tolist()
     text = _("At the end the targets have the probabilities {ends}.")
     return figure, text.format(ends=", ".join(f"{end:.2f}" for end in ends))
+
+
+RUN_CURVES = {
+    "target": target_curves,
+    "kl": kl_curve,
+    "reward": reward_curves,
+    "entropy": entropy_curve,
+    "heatmap": probability_heatmap,
+}
 
 
 def show(drawn: tuple[go.Figure, str], key: str) -> None:

@@ -44,7 +44,7 @@ def open_page(name: str) -> Page:
     title = _(PAGES[name][1])
     st.set_page_config(page_title=f"{title} · GRPO Explainer", layout="wide")
     with st.sidebar:
-        _draw_language(lang)
+        choose("lang", "Language / 语言", LANGUAGES)
         for other, (path, label, icon) in PAGES.items():
             st.page_link(path, label=_(label), icon=icon, query_params=links.query_params(other), width="stretch")
         draw_share(_, name)
@@ -66,27 +66,21 @@ def open_page(name: str) -> Page:
     )
 
 
+def choose(name: str, label: str, options: dict, required: bool = True, hidden: bool = True) -> None:
+    """One of a few values of a setting, by value and name; none is its default, where it is not required."""
+    key = f"setting_{name}"
+    st.session_state[key] = links.settings()[name] or None
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.get,
+        key=key,
+        required=required,
+        label_visibility="collapsed" if hidden else "visible",
+        on_change=lambda: links.change(name, st.session_state[key] or links.ALL_DEFAULTS[name]),
+    )
+
+
 def choose_prompt(page: Page) -> None:
-    """Which prompt the page looks at; part of the link."""
-    st.session_state.setting_prompt = page.prompt
-    st.segmented_control(
-        page.gettext("Prompt"),
-        range(len(page.task.prompts)),
-        format_func=lambda index: page.task.prompts[index],
-        key="setting_prompt",
-        required=True,
-        on_change=lambda: links.change("prompt", st.session_state.setting_prompt + 1),
-    )
-
-
-def _draw_language(lang: str) -> None:
-    st.session_state.setting_lang = lang
-    st.segmented_control(
-        "Language / 语言",
-        list(LANGUAGES),
-        format_func=LANGUAGES.get,
-        key="setting_lang",
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: links.change("lang", st.session_state.setting_lang),
-    )
+    """Which prompt the page looks at."""
+    choose("prompt", page.gettext("Prompt"), dict(enumerate(page.task.prompts, 1)), hidden=False)

@@ -18,12 +18,21 @@ PAGE_KEYS = {
     "home": ("prompt",),
     "one_group": ("prompt", "draw", "rewards"),
     "one_update": ("prompt", "draw", "rewards", "step"),
-    "training_run": ("prompt",),
+    "training_run": ("prompt", "curve"),
 }
 """What a page shows beside the run's settings and the language."""
 
-ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "", "step": 1}
+ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "", "step": 1, "curve": ""}
 STEPS = 6
+CURVES = {
+    "target": N_("Target probability"),
+    "kl": N_("KL"),
+    "reward": N_("Reward"),
+    "entropy": N_("Entropy"),
+    "heatmap": N_("All probabilities"),
+    "all": N_("All five"),
+}
+_CHOICES = {"lang": LANGUAGES, "curve": CURVES}
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6
@@ -33,11 +42,11 @@ def parse(name: str, text: str):
     """A setting's value from a link, or a FieldError."""
     if name in DEFAULTS:
         return parse_value(name, text, in_app=True)
-    if name == "lang":
-        if text not in LANGUAGES:
+    if name in _CHOICES:
+        if text not in _CHOICES[name]:
             raise FieldError(
                 name, N_("{field} must be one of {allowed}, not {value!r}"),
-                value=text, allowed=", ".join(LANGUAGES),
+                value=text, allowed=", ".join(_CHOICES[name]),
             )  # fmt: skip
         return text
     if name == "rewards":

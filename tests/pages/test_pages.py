@@ -103,6 +103,8 @@ def test_training_run_shows_the_core_s_findings_and_figures():
     text = shown(page).replace("\\", "")
     for finding in findings(history):
         assert str(finding) in text
+    assert not page.get("plotly_chart")
+    page = open_page("training_run", epochs="10", seed="2", curve="all")
     charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
     assert len(charts) == 5
     heatmap = next(trace for chart in charts for trace in chart["data"] if trace["type"] == "heatmap")

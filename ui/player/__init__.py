@@ -5,6 +5,7 @@ player.html, player.css and player.js are one Streamlit component and, inlined, 
 
 import json
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -30,14 +31,19 @@ TEXTS = {
     "heatmap": N_("Policy: probability of each answer"),
     "table": N_("Rewards of this epoch's groups"),
     "advantages": N_("Advantages: above the group's mean is pushed up"),
-    "kl": N_("KL to the reference (nats)"),
-    "reward": N_("Mean reward"),
+    "kl": N_("KL: how far from the reference (nats)"),
+    "reward": N_("Reward: of the samples, and of the likeliest answer"),
+    "probability": N_("Target probability: every prompt climbs to its own"),
+    "entropy": N_("Entropy: the policy makes up its mind (nats)"),
+    "this_seed": N_("this seed"),
+    "sampled": N_("mean reward of the samples"),
+    "greedy": N_("greedy reward"),
     "prompt": N_("Prompt"),
     "mean": N_("mean"),
     "std": N_("std"),
     "target": N_("target"),
     "silent": N_("silent group: every advantage is 0"),
-    "band": N_("band: 5–95 % of {seeds} seeds"),
+    "band": N_("Bands: the same settings with {seeds} other seeds, 5–95 %."),
 }
 
 _HERE = Path(__file__).parent
@@ -88,8 +94,19 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, pr
         "advantages": _rounded(by_action, 3),
         "mean": _rounded(history.group_mean[0, frames], 3),
         "std": _rounded(history.group_std[0, frames], 3),
-        "kl": _curve(history.mean_kl[0], band.mean_kl, frames),
-        "reward": _curve(history.mean_reward[0], band.mean_reward, frames),
+        "epsilon": f"{history.config.epsilon:g}",
+        "curves": {
+            "kl": [_line(texts["this_seed"], history.mean_kl[0], frames, band.mean_kl)],
+            "reward": [
+                _line(texts["sampled"], history.mean_reward[0], frames, band.mean_reward),
+                _line(texts["greedy"], history.greedy_reward[0], frames),
+            ],
+            "probability": [
+                _line(prompt, history.target_probabilities[0, :, p], frames, band.target_probabilities[..., p])
+                for p, prompt in enumerate(task.prompts)
+            ],
+            "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band.entropy)],
+        },
     }
 
 
@@ -97,7 +114,9 @@ def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title:
     """One HTML file that plays the run offline."""
     data = json.dumps(player_data(history, texts, band, 0), ensure_ascii=False, separators=(",", ":"))
     script = _JS.replace("export default function", "function")
-    return _PAGE.format(title=title, lang=lang, html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c"))
+    return _PAGE.format(
+        title=escape(title), lang=escape(lang), html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c")
+    )
 
 
 _PAGE = """<!doctype html>
@@ -125,6 +144,8 @@ def _rounded(table: torch.Tensor, digits: int) -> list:
     return (table.double() + 0.0).round(decimals=digits).tolist()
 
 
-def _curve(values: torch.Tensor, band: torch.Tensor, frames: torch.Tensor) -> dict:
-    low, middle, high = _rounded(band[:, frames], 4)
-    return {"values": _rounded(values[frames], 4), "low": low, "middle": middle, "high": high}
+def _line(name: str, values: torch.Tensor, frames: torch.Tensor, band: torch.Tensor | None = None) -> dict:
+    line = {"name": name, "values": _rounded(values[frames], 4)}
+    if band is not None:
+        line["low"], _, line["high"] = _rounded(band[:, frames], 4)
+    return line

@@ -2,6 +2,7 @@
 const states = (globalThis.__grpoPlayer ??= new Map());
 const SVG = "http://www.w3.org/2000/svg";
 const MINUS = "−";
+const DASHES = ["none", "6 4", "2 4", "8 3 2 3"];
 
 export default function player({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".player");
@@ -14,7 +15,8 @@ export default function player({ data, parentElement, setTriggerValue }) {
   root.classList.toggle("dark", isDark(root));
 
   root.querySelectorAll("[data-text]").forEach((node) => (node.textContent = texts[node.dataset.text]));
-  const views = [heatmap(), groups(), bars(), curve("kl"), curve("reward")];
+  const makers = { heatmap, groups, bars, curve };
+  const views = [...root.querySelectorAll("[data-view]")].map((node) => makers[node.dataset.view](node));
   const range = find("input");
   const play = find(".play");
   const speed = find("select");
@@ -98,7 +100,7 @@ export default function player({ data, parentElement, setTriggerValue }) {
       const shares = actions.map((action, a) => `${action} ${data.probabilities[state.frame][p][a].toFixed(2)}`);
       return `${prompt} ${shares.join(", ")}`;
     });
-    const kl = `${texts.kl} ${data.kl.values[state.frame].toFixed(3)}`;
+    const kl = `${texts.kl} ${data.curves.kl[0].values[state.frame].toFixed(3)}`;
     find(".spoken").textContent = `${texts.epoch} ${state.epoch}. ${parts.join(". ")}. ${kl}`;
   }
 
@@ -135,8 +137,8 @@ export default function player({ data, parentElement, setTriggerValue }) {
     return cells;
   }
 
-  function heatmap() {
-    const cells = table(find(".heatmap"), [texts.prompt, ...actions], actions.length);
+  function heatmap(node) {
+    const cells = table(node, [texts.prompt, ...actions], actions.length);
     const [ink, paper] = ["--ink", "--paper"].map((name) => getComputedStyle(root).getPropertyValue(name).split(",").map(Number));
     return (frame) =>
       cells.forEach((row, p) =>
@@ -153,11 +155,11 @@ export default function player({ data, parentElement, setTriggerValue }) {
       );
   }
 
-  function groups() {
+  function groups(node) {
     const perSample = data.samples !== null;
     const names = perSample ? data.samples[0][0].map((_, i) => i + 1) : actions;
     root.classList.toggle("many", names.length > 4); // wide tables get a row of their own
-    const cells = table(find(".groups"), [texts.prompt, ...names, texts.mean, texts.std], names.length + 2);
+    const cells = table(node, [texts.prompt, ...names, texts.mean, texts.std], names.length + 2);
     return (frame) =>
       cells.forEach((row, p) => {
         names.forEach((_, i) => {
@@ -179,7 +181,7 @@ export default function player({ data, parentElement, setTriggerValue }) {
       });
   }
 
-  function bars() {
+  function bars(node) {
     const largest = Math.max(1, ...data.advantages.flat(2).map(Math.abs));
     const stages = prompts.map((prompt, p) => {
       const block = make("div", p === data.prompt ? "chosen" : "");
@@ -188,7 +190,7 @@ export default function player({ data, parentElement, setTriggerValue }) {
       block.append(make("h4", "", prompt), stage);
       return [block, stage];
     });
-    find(".bars").replaceChildren(...stages.map(([block]) => block));
+    node.replaceChildren(...stages.map(([block]) => block));
     return (frame) =>
       stages.forEach(([, stage], p) => {
         const sampled = data.samples ? data.samples[frame][p] : actions.map((_, a) => a).filter((a) => data.counts[frame][p][a]);
@@ -215,27 +217,40 @@ export default function player({ data, parentElement, setTriggerValue }) {
     if (!data.counts[frame][p][a]) return "";
     const [mean, std] = [data.mean[frame][p], data.std[frame][p]];
     if (std === 0) return texts.silent;
-    return `(${data.rewards[p][a]} ${MINUS} ${mean.toFixed(2)}) / ${std.toFixed(2)} = ${signed(data.advantages[frame][p][a])}`;
+    return `(${data.rewards[p][a]} ${MINUS} ${mean.toFixed(2)}) / (${std.toFixed(2)} + ${data.epsilon}) = ${signed(data.advantages[frame][p][a])}`;
   }
 
-  function curve(name) {
-    const card = find(`[data-curve=${name}]`);
+  function curve(card) {
     const plot = card.querySelector(".plot");
-    const { values, low, high } = data[name];
-    const bottom = Math.min(0, ...low, ...values);
-    const top = Math.max(...high, ...values, bottom + 0.01);
+    const lines = data.curves[card.dataset.curve];
+    const all = lines.flatMap(({ values, low, high }) => [...values, ...(low ?? []), ...(high ?? [])]);
+    const bottom = Math.min(0, ...all);
+    const top = Math.max(...all, bottom + 0.01);
     const x = (frame) => (last ? (frame / last) * 100 : 50);
     const y = (value) => ((value - bottom) / (top - bottom)) * 100;
     const points = (list) => list.map((value, frame) => `${x(frame)},${100 - y(value)}`);
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 100 100");
     svg.setAttribute("preserveAspectRatio", "none");
-    path(svg, `M${points(high).join("L")}L${points(low).reverse().join("L")}Z`, "fill:var(--color);fill-opacity:.16");
     path(svg, "M0 100H100M0 50H100M0 0H100", "stroke:currentColor;stroke-opacity:.15");
-    path(svg, `M${points(values).join("L")}`, "fill:none;stroke:var(--color);stroke-width:2.5");
-    const line = make("div", "line");
-    const dot = make("div", "dot");
-    plot.replaceChildren(svg, line, dot);
+    const marker = make("div", "line");
+    plot.replaceChildren(svg, marker);
+    const legend = make("p", "legend");
+    const shown = lines.map(({ name, values, low, high }, i) => {
+      const color = `--color:var(--line-${card.dataset.curve}-${i % 3}, var(--line-${i % 3}))`;
+      if (low) path(svg, `M${points(high).join("L")}L${points(low).reverse().join("L")}Z`, `${color};fill:var(--color);fill-opacity:.14`);
+      path(svg, `M${points(values).join("L")}`, `${color};fill:none;stroke:var(--color);stroke-width:2.5;stroke-dasharray:${DASHES[i % 4]}`);
+      const dot = make("div", "dot");
+      const value = make("output");
+      const item = make("span", "", name);
+      dot.style = item.style = color;
+      item.append(value);
+      legend.append(item);
+      plot.append(dot);
+      return [values, dot, value];
+    });
+    card.querySelector(".legend")?.remove();
+    card.querySelector("h3").after(legend);
     [0, 0.5, 1].forEach((share) => {
       const tick = make("span", "tick y", (bottom + (top - bottom) * share).toFixed(2));
       tick.style.bottom = `${share * 100}%`;
@@ -254,10 +269,13 @@ export default function player({ data, parentElement, setTriggerValue }) {
       stopAt(Math.round(((event.clientX - box.left) / box.width) * last));
     };
     return (frame) => {
-      line.style.left = dot.style.left = `${x(frame)}%`;
-      dot.style.bottom = `${y(values[frame])}%`;
-      card.querySelector("output").textContent = values[frame].toFixed(3);
-      label(plot, `${texts[name]}: ${values[frame].toFixed(3)}`);
+      marker.style.left = `${x(frame)}%`;
+      shown.forEach(([values, dot, value]) => {
+        dot.style.left = `${x(frame)}%`;
+        dot.style.bottom = `${y(values[frame])}%`;
+        value.textContent = values[frame].toFixed(3);
+      });
+      label(plot, `${texts[card.dataset.curve]}: ${lines.map(({ name, values }) => `${name} ${values[frame].toFixed(3)}`).join(", ")}`);
     };
   }
 }
