@@ -1,7 +1,9 @@
 """What is around every page: title, language, navigation, settings, share, notices."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -17,6 +19,12 @@ PAGES = {
     "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
 }
+SHOWS = {
+    "one_group": N_("A reward only means something next to its group's."),
+    "one_update": N_("What those advantages do to the policy, step by step."),
+    "training_run": N_("The whole run, epoch by epoch, with its curves."),
+}
+"""What each page makes obvious, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,12 @@ def open_page(name: str) -> Page:
         draw=current["draw"],
         rewards=links.parse_rewards(current["rewards"]),
     )
+
+
+def page_address(name: str) -> str:
+    """A page's address with its link parameters, relative to Home's."""
+    path = re.sub(r"^pages/\d+_|\.py$", "", PAGES[name][0])
+    return f"{path}?{urlencode(links.query_params(name))}".removesuffix("?")
 
 
 def choose(name: str, label: str, options: dict, required: bool = True, hidden: bool = True) -> None:

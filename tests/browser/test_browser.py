@@ -26,6 +26,14 @@ def heatmap(page) -> list[float]:
     return [float(text.split()[0]) for text in page.locator(".heatmap td").all_inner_texts()]
 
 
+def count_messages(page) -> None:
+    """From now on `window.sent` is how many messages the page has sent to the server."""
+    page.evaluate(
+        "() => { window.sent = 0; const send = WebSocket.prototype.send;"
+        " WebSocket.prototype.send = function (...a) { window.sent += 1; return send.apply(this, a); }; }"
+    )
+
+
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(open_at, path, width):
@@ -116,11 +124,7 @@ def test_keyboard_and_dragging_move_all_views(open_at):
 
 def test_playing_sends_no_message_and_goes_on_with_new_settings_and_a_new_theme(open_at):
     page = open_at("/training_run?epochs=100")
-    sent = []
-    page.evaluate(
-        "() => { window.sent = 0; const send = WebSocket.prototype.send;"
-        " WebSocket.prototype.send = function (...a) { window.sent += 1; return send.apply(this, a); }; }"
-    )
+    count_messages(page)
     page.locator("[data-do=play]").click()
     page.wait_for_timeout(2500)
     sent = page.evaluate("window.sent")
@@ -135,6 +139,32 @@ def test_playing_sends_no_message_and_goes_on_with_new_settings_and_a_new_theme(
     settle(page)
     later = int(re.findall(r"\d+", where(page))[0])
     assert later > epoch and page.locator("[data-do=play]").inner_text() == "Pause"
+
+
+def test_home_plays_the_loop_in_the_browser(open_at):
+    page = open_at("/?prompt=2&seed=3")
+    history = train(chapter_task(), TrainConfig(seed=3))
+    count_messages(page)
+    page.locator("[data-do=play]").click()
+    page.wait_for_timeout(1500)
+    page.locator("[data-do=play]").click()
+    epoch = int(re.findall(r"\d+", where(page))[0])
+    assert epoch > 2 and page.evaluate("window.sent") == 0
+    shares = page.locator("[data-stage=moved] .share b").all_inner_texts()
+    after = history.probabilities[0, epoch, 1].tolist()
+    assert [float(text.split()[0]) for text in shares] == pytest.approx(after, abs=6e-4)
+    page.locator("[data-stage=moved] a").click()
+    page.wait_for_function("document.querySelector('h1')?.innerText === 'One update'")
+    assert params(page) == {"prompt": "2", "seed": "3"}
+
+
+def test_the_player_s_controls_stay_in_sight(open_at):
+    page = open_at("/training_run")
+    page.locator("[data-curve=kl]").scroll_into_view_if_needed()
+    page.mouse.move(900, 500)
+    page.mouse.wheel(0, 300)
+    page.wait_for_timeout(500)
+    assert 40 <= page.locator(".controls").bounding_box()["y"] <= 80
 
 
 def test_a_click_on_a_prompt_is_in_the_link(open_at):

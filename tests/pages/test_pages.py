@@ -89,12 +89,15 @@ def test_reset_and_new_seed():
 
 def test_home_shows_the_core_s_numbers():
     page = open_page("home", prompt="2", seed="5")
-    update = one_update(chapter_task(), TrainConfig(seed=5))
-    text = shown(page)
-    for value in update.group.advantages[1].tolist():
-        assert f"{value:+.2f}".replace("-", "−") in text or update.group.silent[1]
-    for value in update.after[1].tolist():
-        assert f"{value:.3f}" in text
+    data = json.loads(page.get("bidi_component")[0].proto.json)
+    assert data["prompt"] == 1
+    for frame in (0, 7, 39):
+        update = one_update(chapter_task(), TrainConfig(seed=5), after=frame)
+        assert data["samples"][frame] == update.group.actions.tolist()
+        assert data["after"][frame][1] == pytest.approx(update.after[1].tolist(), abs=6e-4)
+        sampled = [data["advantages"][frame][1][action] for action in data["samples"][frame][1]]
+        assert sampled == pytest.approx(update.group.advantages[1].tolist(), abs=6e-4)
+    assert data["links"]["moved"] == "one_update?seed=5&prompt=2"
 
 
 def test_training_run_shows_the_core_s_findings_and_figures():
@@ -194,7 +197,7 @@ def test_one_update_steps_forward_and_back_and_shows_the_core_s_numbers():
     ).replace("-0.0000", "0.0000")
 
 
-@pytest.mark.parametrize("name", ["one_group", "one_update"])
+@pytest.mark.parametrize("name", ["home", "one_group", "one_update"])
 def test_predictions_have_exactly_one_right_answer(name):
     right = 0
     for option in range(3):

@@ -1,6 +1,7 @@
 """The player: a whole run as JSON, drawn and played in the browser without the server.
 
-player.html, player.css and player.js are one Streamlit component and, inlined, the offline hand-out.
+player.html, player.css and player.js are one Streamlit component and, inlined, the offline hand-out;
+with loop.html instead they are Home's picture of the loop.
 """
 
 import json
@@ -43,12 +44,25 @@ TEXTS = {
     "std": N_("std"),
     "target": N_("target"),
     "silent": N_("silent group: every advantage is 0"),
-    "band": N_("Bands: the same settings with {seeds} other seeds, 5–95 %."),
+    "band": N_("Bands: the same settings with {seeds} seeds, 5–95 %."),
+    "policy": N_("1 Policy"),
+    "policy_says": N_("How probable is each answer?"),
+    "group": N_("2 Group"),
+    "group_says": N_("Sample {count} answers to this one prompt."),
+    "rewards": N_("3 Rewards"),
+    "rewards_says": N_("The rule checks each answer: 1 if right, else 0."),
+    "compared": N_("4 Advantages"),
+    "compared_says": N_("Compare each reward with the group's mean."),
+    "moved": N_("5 New policy"),
+    "moved_says": N_("Push up what beat the group, push down the rest."),
 }
 
 _HERE = Path(__file__).parent
-_HTML, _CSS, _JS = ((_HERE / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-_component = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
+_HTML, _LOOP, _CSS, _JS = (
+    (_HERE / name).read_text(encoding="utf-8") for name in ("player.html", "loop.html", "player.css", "player.js")
+)
+_player = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
+_loop = st.components.v2.component("grpo_loop", html=_LOOP, css=_CSS, js=_JS)
 
 
 def player_texts(_) -> dict[str, str]:
@@ -66,10 +80,15 @@ def player(
         if chosen is not None:
             on_prompt(int(chosen))
 
-    _component(key="player", data=player_data(history, texts, band, prompt), on_prompt_change=clicked)
+    _player(key="player", data=player_data(history, texts, band, prompt), on_prompt_change=clicked)
 
 
-def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int) -> dict:
+def loop(history: TrainingHistory, texts: dict[str, str], prompt: int, links: dict[str, str]) -> None:
+    """The same run as the five stages of one prompt; `links` leads from each stage to its page."""
+    _loop(key="loop", data=player_data(history, texts, None, prompt) | {"id": "loop", "links": links})
+
+
+def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | None, prompt: int) -> dict:
     """The run as JSON: frame f is the policy that sampled epoch `epochs[f]`, and what its groups gave."""
     task, epochs = history.task, history.config.epochs
     count = min(MAX_FRAMES, epochs)
@@ -81,7 +100,11 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, pr
     by_action = torch.zeros(shape, dtype=torch.float64).scatter_(-1, actions, advantages)
     return {
         "id": "training_run",
-        "texts": {**texts, "band": texts["band"].format(seeds=band.seeds)},
+        "texts": texts
+        | {
+            "band": texts["band"].format(seeds=band.seeds if band else 0),
+            "group_says": texts["group_says"].format(count=history.config.group_size),
+        },
         "prompts": task.prompts,
         "actions": task.actions,
         "targets": task.is_target.tolist(),
@@ -89,6 +112,7 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, pr
         "prompt": prompt,
         "epochs": (frames + 1).tolist(),
         "probabilities": _rounded(history.probabilities[0, frames], 3),
+        "after": _rounded(history.probabilities[0, frames + 1], 3),
         "samples": actions.tolist() if per_sample else None,
         "counts": counts.tolist(),
         "advantages": _rounded(by_action, 3),
@@ -96,16 +120,16 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands, pr
         "std": _rounded(history.group_std[0, frames], 3),
         "epsilon": f"{history.config.epsilon:g}",
         "curves": {
-            "kl": [_line(texts["this_seed"], history.mean_kl[0], frames, band.mean_kl)],
+            "kl": [_line(texts["this_seed"], history.mean_kl[0], frames, band and band.mean_kl)],
             "reward": [
-                _line(texts["sampled"], history.mean_reward[0], frames, band.mean_reward),
+                _line(texts["sampled"], history.mean_reward[0], frames, band and band.mean_reward),
                 _line(texts["greedy"], history.greedy_reward[0], frames),
             ],
             "probability": [
-                _line(prompt, history.target_probabilities[0, :, p], frames, band.target_probabilities[..., p])
-                for p, prompt in enumerate(task.prompts)
+                _line(text, history.target_probabilities[0, :, p], frames, band and band.target_probabilities[..., p])
+                for p, text in enumerate(task.prompts)
             ],
-            "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band.entropy)],
+            "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band and band.entropy)],
         },
     }
 

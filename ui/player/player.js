@@ -15,7 +15,7 @@ export default function player({ data, parentElement, setTriggerValue }) {
   root.classList.toggle("dark", isDark(root));
 
   root.querySelectorAll("[data-text]").forEach((node) => (node.textContent = texts[node.dataset.text]));
-  const makers = { heatmap, groups, bars, curve };
+  const makers = { heatmap, groups, bars, curve, stage };
   const views = [...root.querySelectorAll("[data-view]")].map((node) => makers[node.dataset.view](node));
   const range = find("input");
   const play = find(".play");
@@ -193,9 +193,9 @@ export default function player({ data, parentElement, setTriggerValue }) {
     node.replaceChildren(...stages.map(([block]) => block));
     return (frame) =>
       stages.forEach(([, stage], p) => {
-        const sampled = data.samples ? data.samples[frame][p] : actions.map((_, a) => a).filter((a) => data.counts[frame][p][a]);
-        const values = sampled.map((a) => data.advantages[frame][p][a]);
-        const drawn = sampled.map((a, i) => {
+        const taken = sampled(frame, p);
+        const values = taken.map((a) => data.advantages[frame][p][a]);
+        const drawn = taken.map((a, i) => {
           const value = values[i];
           const height = (Math.abs(value) / largest) * 38;
           const bar = make("div", value < 0 ? "bar down" : "bar up");
@@ -209,8 +209,64 @@ export default function player({ data, parentElement, setTriggerValue }) {
         });
         if (data.std[frame][p] === 0) drawn.splice(0, drawn.length, make("div", "says", texts.silent));
         stage.replaceChildren(...drawn);
-        label(stage, `${prompts[p]}: ${values.map(signed).join(", ")}`);
+        label(stage, `${prompts[p]}: ${values.map((value) => signed(value)).join(", ")}`);
       });
+  }
+
+  // One of the five stages of the loop, for the chosen prompt.
+  function stage(card) {
+    const p = data.prompt;
+    const link = make("a", "", texts[card.dataset.stage]);
+    link.href = data.links[card.dataset.stage];
+    link.target = "_self";
+    const heading = make("h3");
+    heading.append(link);
+    const body = make("div", "body");
+    card.replaceChildren(heading, make("p", "says", texts[`${card.dataset.stage}_says`]), body);
+    const draw = { policy, group, rewards, compared, moved }[card.dataset.stage];
+    return (frame) => body.replaceChildren(...draw(frame, sampled(frame, p)));
+
+    function probabilities(now, before) {
+      return actions.map((action, a) => {
+        const row = make("div", data.targets[p][a] ? "share target" : "share");
+        const bar = make("i");
+        bar.style.backgroundSize = `${100 * now[a]}% 100%, auto`;
+        const change = before ? ` (${signed(now[a] - before[a], 3)})` : "";
+        row.append(make("span", "", data.targets[p][a] ? `${action} · ${texts.target}` : action), make("b", "", now[a].toFixed(3) + change), bar);
+        return row;
+      });
+    }
+
+    function chips(items) {
+      const row = make("div", "chips");
+      row.append(...items.map(([text, good]) => make("span", good ? "good" : "bad", text)));
+      return row;
+    }
+
+    function policy(frame) {
+      return probabilities(data.probabilities[frame][p]);
+    }
+    function group(frame, taken) {
+      return [chips(taken.map((a) => [data.samples ? actions[a] : `${actions[a]} ×${data.counts[frame][p][a]}`, data.targets[p][a]]))];
+    }
+    function rewards(frame, taken) {
+      const stats = [`${texts.mean} ${data.mean[frame][p].toFixed(2)}`, `${texts.std} ${data.std[frame][p].toFixed(2)}`];
+      return [chips(taken.map((a) => [String(data.rewards[p][a]), data.targets[p][a]])), ...stats.map((text) => make("p", "stat", text))];
+    }
+    function compared(frame, taken) {
+      if (data.std[frame][p] === 0) return [make("p", "", texts.silent)];
+      const values = taken.map((a) => data.advantages[frame][p][a]);
+      const best = taken[values.indexOf(Math.max(...values))];
+      return [chips(values.map((value) => [signed(value), value > 0])), make("p", "stat", arithmetic(frame, p, best))];
+    }
+    function moved(frame) {
+      return probabilities(data.after[frame][p], data.probabilities[frame][p]);
+    }
+  }
+
+  // The sampled actions of a group: in their order, or above 8 samples each distinct one once.
+  function sampled(frame, p) {
+    return data.samples ? data.samples[frame][p] : actions.map((_, a) => a).filter((a) => data.counts[frame][p][a]);
   }
 
   function arithmetic(frame, p, a) {
@@ -316,8 +372,8 @@ function label(node, text) {
   node.setAttribute("aria-label", text);
 }
 
-function signed(value) {
-  const text = Math.abs(value).toFixed(2);
+function signed(value, digits = 2) {
+  const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? "0" : (value < 0 ? MINUS : "+") + text;
 }
 
