@@ -4,13 +4,12 @@ Both run in this process, on one thread, in turn; ratios of medians are printed.
 which belong to the machine.
 """
 
-import argparse
-import json
 import statistics
 import time
 
 import torch
 
+from bench import report
 from grpo_core import TrainConfig, chapter_task, train
 
 SEEDS = 256
@@ -79,21 +78,16 @@ def measure() -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    as_json = parser.parse_args().json
-    figures = measure()
-    if as_json:
-        print(json.dumps(figures))
-        return
-    print(f"default run, {figures['torch_threads']} torch thread, medians of {REPEATS}")
-    print(f"plain loop: {1000 * figures['plain_seconds']:.1f} ms")
-    print(f"train(), one seed: {1000 * figures['one_seed_seconds']:.2f} ms")
-    print(f"train(), {SEEDS} seeds: {1000 * figures['many_seeds_seconds_per_run']:.3f} ms per run")
-    print(f"one seed: {figures['one_seed_times_faster']:.1f} times faster than the plain loop (wanted: 4)")
-    print(f"{SEEDS} seeds: {figures['many_seeds_times_faster_per_run']:.0f} times faster per run (wanted: 500)")
+def sentences(figures: dict[str, float]) -> list[str]:
+    return [
+        f"default run, {figures['torch_threads']} torch thread, medians of {REPEATS}",
+        f"plain loop: {1000 * figures['plain_seconds']:.1f} ms",
+        f"train(), one seed: {1000 * figures['one_seed_seconds']:.2f} ms",
+        f"train(), {SEEDS} seeds: {1000 * figures['many_seeds_seconds_per_run']:.3f} ms per run",
+        f"one seed: {figures['one_seed_times_faster']:.1f} times faster than the plain loop (wanted: 4)",
+        f"{SEEDS} seeds: {figures['many_seeds_times_faster_per_run']:.0f} times faster per run (wanted: 500)",
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, measure, sentences)

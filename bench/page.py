@@ -5,9 +5,7 @@ turn; the ratio of the medians and the bytes sent per rerun are printed. A move 
 last change that it makes to the page. Not about seconds, which belong to the machine.
 """
 
-import argparse
 import contextlib
-import json
 import shutil
 import socket
 import statistics
@@ -19,6 +17,8 @@ import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from bench import report
 
 ROOT = Path(__file__).parent.parent
 MOVES = 20
@@ -46,6 +46,7 @@ MOVE = """
 
 @contextlib.contextmanager
 def serving(script: Path):
+    """A Streamlit server of the script on a free port; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -83,6 +84,7 @@ class Visitor:
     def move(self) -> tuple[float, int]:
         """Milliseconds and bytes of one move of the slider."""
         self.page.bring_to_front()  # a page in the background paints nothing
+        self.page.wait_for_timeout(500)  # and has to catch up first
         before = self.received
         self.page.evaluate(f"() => {{ window.move = ({MOVE})({WINDOW}); }}")
         self.page.keyboard.press("ArrowRight")
@@ -113,22 +115,13 @@ def measure() -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    as_json = parser.parse_args().json
-    figures = measure()
-    if as_json:
-        print(json.dumps(figures))
-        return
-    print(f"a slider move: {figures['ratio']:.2f} times the one-chart app (wanted: at most 2)")
-    print(
-        f"medians {figures['training_run_milliseconds']:.0f} and {figures['one_chart_milliseconds']:.0f} ms over {MOVES} moves"
-    )
-    print(
-        f"bytes per move: {figures['bytes_per_move']:,.0f}; at the largest settings {figures['bytes_at_largest_settings']:,}"
-    )
+def sentences(figures: dict[str, float]) -> list[str]:
+    return [
+        f"a slider move: {figures['ratio']:.2f} times the one-chart app (wanted: at most 2)",
+        f"medians {figures['training_run_milliseconds']:.0f} and {figures['one_chart_milliseconds']:.0f} ms over {MOVES} moves",
+        f"bytes per move: {figures['bytes_per_move']:,.0f}; at the largest settings {figures['bytes_at_largest_settings']:,}",
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, measure, sentences)

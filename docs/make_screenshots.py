@@ -19,10 +19,10 @@ def main(server: str) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, path in SHOTS.items():
             page = browser.new_page(
-                viewport={"width": 1280, "height": 1000}, color_scheme="dark" if "zh" in name else "light"
+                viewport={"width": 1280, "height": 1400}, color_scheme="dark" if "zh" in name else "light"
             )
             page.goto(server + path)
-            page.wait_for_selector(".groups td" if "training" in name else "h4")
+            page.wait_for_selector(".groups td" if "training" in name else ".loop h3")
             page.wait_for_timeout(2000)
             for _ in range(6):
                 if "training" in name:

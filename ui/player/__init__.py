@@ -159,7 +159,9 @@ body {{ margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--st-ba
 <main>{html}</main>
 <script type="module">
 {script}
-player({{ data: {data}, parentElement: document.querySelector("main"), setTriggerValue() {{}} }});
+const draw = () => player({{ data: {data}, parentElement: document.querySelector("main"), setTriggerValue() {{}} }});
+draw();
+matchMedia("(prefers-color-scheme: dark)").onchange = draw;
 </script></html>
 """
 
