@@ -60,7 +60,7 @@ def test_the_hand_out_is_small_and_a_prompt_cannot_end_its_script():
 
 
 def test_every_word_the_player_shows_is_in_its_texts():
-    script, html = (PLAYER / "player.js").read_text(), "".join(path.read_text() for path in PLAYER.glob("*.html"))
+    script, html = ("".join(path.read_text() for path in PLAYER.glob(kind)) for kind in ("*.js", "*.html"))
     used = set(re.findall(r"texts\.(\w+)", script)) | set(re.findall(r'data-text="(\w+)"', html))
     used |= set(re.findall(r'texts\["(\w+)"\]', (PLAYER / "__init__.py").read_text()))
     used |= set(re.findall(r'data-do="(\w+)"', html)) | set(re.findall(r'data-curve="(\w+)"', html))

@@ -1,6 +1,6 @@
 """The player: a whole run as JSON, drawn and played in the browser without the server.
 
-player.html, player.css and player.js are one Streamlit component and, inlined, the offline hand-out;
+player.html, player.css, views.js and player.js are one Streamlit component and, inlined, the offline hand-out;
 with loop.html instead they are Home's picture of the loop.
 """
 
@@ -58,9 +58,11 @@ TEXTS = {
 }
 
 _HERE = Path(__file__).parent
-_HTML, _LOOP, _CSS, _JS = (
-    (_HERE / name).read_text(encoding="utf-8") for name in ("player.html", "loop.html", "player.css", "player.js")
+_HTML, _LOOP, _CSS, _VIEWS, _CONTROLS = (
+    (_HERE / name).read_text(encoding="utf-8")
+    for name in ("player.html", "loop.html", "player.css", "views.js", "player.js")
 )
+_JS = _VIEWS + _CONTROLS
 _player = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
 _loop = st.components.v2.component("grpo_loop", html=_LOOP, css=_CSS, js=_JS)
 
