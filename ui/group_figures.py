@@ -40,7 +40,13 @@ def reward_bars(page: Page, update: UpdateStep):
     labels = sample_labels(page, update)
     figure = _figure(_("Rewards: next to the group's mean {mean:.2f}").format(mean=mean), _("reward"), _("sample"))
     figure.add_trace(
-        _bars(labels, rewards, [reward > mean for reward in rewards], [f"{reward:g}" for reward in rewards])
+        _bars(
+            labels,
+            rewards,
+            [reward > mean for reward in rewards],
+            [f"{reward:g}" for reward in rewards],
+            [f"{reward:g} {MINUS} {mean:.2f} = {signed(reward - mean)}" for reward in rewards],
+        )
     )
     text = "#E8EDF2" if is_dark() else "#1B2430"
     figure.add_hrect(mean - std, mean + std, fillcolor=text, opacity=0.10, line_width=0)
@@ -99,7 +105,10 @@ def policy_bars(page: Page, update: UpdateStep):
     )  # fmt: skip
     figure.add_bar(
         x=actions, y=after, name=_("after"), marker={"color": POSITIVE},
-        text=[f"{value:.3f}" for value in after], textposition="outside",
+        text=[f"{value:.3f}" for value in after], textposition="outside", hoverinfo="text",
+        hovertext=[
+            f"{new:.3f} {MINUS} {old:.3f} = {signed(new - old, 3)}" for new, old in zip(after, before, strict=True)
+        ],
     )  # fmt: skip
     figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.28, "yanchor": "top"})
     figure.update_yaxes(range=[0, 1.1])
@@ -117,6 +126,14 @@ def gradient_bars(page: Page, update: UpdateStep):
     _ = page.gettext
     policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
     actions = [plain(action) for action in page.task.actions]
+    group, probabilities = update.group, update.before[page.prompt].tolist()
+    taken, advantages = group.actions[page.prompt], group.advantages[page.prompt]
+    together, count = advantages.sum().item(), group.actions.numel()
+    hover = [
+        f"{MINUS}({signed(advantages[taken == k].sum().item())} {MINUS} {probability:.3f} · {signed(together)}) / {count}"
+        f" = {signed(policy[k], 3)}"
+        for k, probability in enumerate(probabilities)
+    ]
     figure = _figure(_("Gradient: the step goes against it"), _("dLoss / dlogit"), _("action"))
     figure.add_trace(
         _bars(
@@ -124,6 +141,7 @@ def gradient_bars(page: Page, update: UpdateStep):
             policy,
             [value < 0 for value in policy],
             [signed(value, 3) for value in policy],
+            hover,
             name=_("policy term"),
         )
     )
@@ -138,10 +156,10 @@ def gradient_bars(page: Page, update: UpdateStep):
     return figure, _("Gradient per logit: {pairs}.").format(pairs=pairs)
 
 
-def _bars(x, y, good, text, hover=None, name=None) -> go.Bar:
+def _bars(x, y, good, text, hover, name=None) -> go.Bar:
     return go.Bar(
         x=x, y=y, text=text, textposition="outside", cliponaxis=False, hovertext=hover, name=name,
-        hoverinfo="text" if hover else "x+y",
+        hoverinfo="text",
         marker={
             "color": [POSITIVE if is_good else NEGATIVE for is_good in good],
             "pattern": {"shape": ["" if is_good else "/" for is_good in good]},
