@@ -5,7 +5,7 @@ import streamlit as st
 from grpo_core import group_advantages, one_update
 from ui import figures, group_figures
 from ui.frame import open_page
-from ui.group_figures import signed, tex_number
+from ui.group_figures import signed, tex_number, tex_signed
 from ui.group_picker import choose_group
 from ui.question import ask
 
@@ -36,8 +36,11 @@ if group.silent[page.prompt]:
 else:
     st.latex(
         rf"A_{{{best + 1}}} = \frac{{{tex_number(rewards[best].item())} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}}"
-        rf" = {advantages[best].item():+.3f}"
+        rf" = {tex_signed(advantages[best].item(), 3)}"
     )
+
+divisor = "G" if page.config.ddof == 0 else "G - 1"
+st.caption(_("The std divides by {divisor}; epsilon and the divisor are under Advanced.").format(divisor=divisor))
 
 st.subheader(_("The reward table"), anchor=False)
 st.dataframe(

@@ -24,6 +24,12 @@ def tex_number(value: float) -> str:
     return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
 
 
+def tex_signed(value: float, digits: int = 4) -> str:
+    """A number with its sign for LaTeX; a rounded zero is +0."""
+    text = f"{value:+.{digits}f}"
+    return "+" + text[1:] if float(text) == 0 else text
+
+
 def sample_labels(page: Page, update: UpdateStep) -> list[str]:
     """`1 · paris`, or only the number when the rewards were typed by hand."""
     if page.rewards is not None:

@@ -1,9 +1,9 @@
 """The six steps of one update as formulas with this group's numbers in them."""
 
-from grpo_core import UpdateStep
+from grpo_core import UpdateStep, categorical_kl
 from grpo_core.messages import N_
 from ui.frame import Page
-from ui.group_figures import tex_number
+from ui.group_figures import tex_number, tex_signed
 
 STEPS = (
     N_("Sample: answers drawn from the policy"),
@@ -49,21 +49,29 @@ def _advantage(page: Page, update: UpdateStep) -> list[str]:
     first = (
         r"\text{std}(r) = 0 \;\Rightarrow\; A_i = 0"
         if update.group.silent[page.prompt]
-        else rf"A_1 = \frac{{{tex_number(reward)} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}} = {advantages[0]:+.3f}"
+        else rf"A_1 = \frac{{{tex_number(reward)} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}} = {tex_signed(advantages[0], 3)}"
     )
     return [
         r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}",
         first,
-        r"A = " + _listed([f"{a:+.3f}" for a in advantages]),
+        r"A = " + _listed([tex_signed(a, 3) for a in advantages]),
     ]
 
 
 def _loss(page: Page, update: UpdateStep) -> list[str]:
     policy, kl, total = (term.item() for term in update.loss)
+    group = update.group
+    sums = (update.before.gather(-1, group.actions).log() * group.advantages).sum(-1).tolist()
+    shown = " ".join(tex_signed(value, 3) for value in sums[:SHOWN_TERMS]) + (
+        r" \dots" if len(sums) > SHOWN_TERMS else ""
+    )
+    divergence = categorical_kl(update.before, page.task.reference_policy).mean().item()
     return [
-        rf"L_\text{{policy}} = -\frac{{1}}{{P\,G}} \sum_{{p,i}} \log \pi(a_i)\,A_i = {policy:+.4f}",
-        rf"L_\text{{KL}} = \text{{kl\_coef}}\cdot\text{{KL}}(\pi\|\pi_\text{{ref}}) = {kl:+.4f}",
-        rf"\text{{loss}} = {policy:+.4f} {kl:+.4f} = {total:+.4f}",
+        r"L_\text{policy} = -\frac{1}{P\,G} \sum_p \sum_i \log \pi(a_i)\,A_i",
+        rf"{{}} = -\frac{{{shown}}}{{{group.actions.numel()}}} = {tex_signed(policy)}",
+        r"L_\text{KL} = \text{kl\_coef}\cdot\text{KL}(\pi\|\pi_\text{ref})",
+        rf"{{}} = {tex_number(page.config.kl_coef)} \cdot {divergence:.4f} = {tex_signed(kl)}",
+        rf"\text{{loss}} = {tex_signed(policy)} {tex_signed(kl)} = {tex_signed(total)}",
     ]
 
 
@@ -79,10 +87,10 @@ def _gradient(page: Page, update: UpdateStep) -> list[str]:
     return [
         rf"k = \text{{{_tex(page.task.actions[k])}}}",
         r"\frac{\partial L_\text{policy}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k)",
-        rf"{{}} = -\frac{{{pushed:.3f} - {probability:.3f} \cdot {total + 0.0:.3f}}}{{{count}}} = {policy:+.4f}",
+        rf"{{}} = -\frac{{{tex_signed(pushed, 3)} - {probability:.3f} \cdot ({tex_signed(total, 3)})}}{{{count}}} = {tex_signed(policy)}",
         r"\frac{\partial L_\text{KL}}{\partial z_k} = \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
-        rf"\frac{{\partial L_\text{{KL}}}}{{\partial z_k}} = {kl:+.4f}",
-        rf"\frac{{\partial\,\text{{loss}}}}{{\partial z_k}} = {policy:+.4f} {kl:+.4f} = {policy + kl:+.4f}",
+        rf"\frac{{\partial L_\text{{KL}}}}{{\partial z_k}} = {tex_signed(kl)}",
+        rf"\frac{{\partial\,\text{{loss}}}}{{\partial z_k}} = {tex_signed(policy)} {tex_signed(kl)} = {tex_signed(policy + kl)}",
     ]
 
 
@@ -93,9 +101,9 @@ def _new_policy(page: Page, update: UpdateStep) -> list[str]:
     before, after = update.before[page.prompt, k].item(), update.after[page.prompt, k].item()
     rate = page.config.learning_rate
     step = (
-        rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot ({gradient:+.4f}) = z_k {change:+.4f}"
+        rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot ({tex_signed(gradient)}) = z_k {tex_signed(change)}"
         if page.config.optimizer == "sgd"
-        else rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {change:+.4f}"
+        else rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {tex_signed(change)}"
     )
     return [step, rf"\pi_k = \text{{softmax}}(z)_k:\quad {before:.3f} \rightarrow {after:.3f}"]
 

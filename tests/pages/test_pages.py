@@ -227,6 +227,23 @@ def test_the_kl_question_asks_about_another_coefficient(kl_coef):
     assert not page.exception and not page.success
 
 
+@pytest.mark.parametrize("step", range(1, 7))
+@pytest.mark.parametrize("settings", [{}, {"group_size": "1"}, {"seed": "4", "kl_coef": "0"}])
+def test_no_formula_shows_a_negative_zero(step, settings):
+    page = open_page("one_update", step=str(step), **settings)
+    assert not any(re.search(r"-0\.0+(?![0-9])", formula.value) for formula in page.latex)
+
+
+def test_the_loss_formula_has_the_core_s_numbers():
+    page = open_page("one_update", step="4", seed="2", rewards="1,0,0.5")
+    update = one_update(chapter_task(), TrainConfig(seed=2), rewards=[1, 0, 0.5])
+    log_policy = update.before.log().gather(-1, update.group.actions)
+    sums = (log_policy * update.group.advantages).sum(-1).tolist()
+    formulas = " ".join(formula.value for formula in page.latex)
+    assert sum(sums) == pytest.approx(-9 * update.loss.policy.item())
+    assert all(f"{abs(value):.3f}" in formulas for value in sums) and "{9}" in formulas
+
+
 def test_no_step_means_the_same_step():
     page = open_page("one_update", learning_rate="0")
     page.radio(key="one_update_prediction").set_value(0).run()
