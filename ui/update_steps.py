@@ -87,7 +87,7 @@ def _gradient(page: Page, update: UpdateStep) -> list[str]:
     return [
         rf"k = \text{{{_tex(page.task.actions[k])}}}",
         r"\frac{\partial L_\text{policy}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k)",
-        rf"{{}} = -\frac{{{tex_signed(pushed, 3)} - {probability:.3f} \cdot ({tex_signed(total, 3)})}}{{{count}}} = {tex_signed(policy)}",
+        rf"{{}} = -\frac{{{tex_signed(pushed, 2)} - {probability:.3f} \cdot ({tex_signed(total, 2)})}}{{{count}}} = {tex_signed(policy)}",
         r"\frac{\partial L_\text{KL}}{\partial z_k} = \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
         rf"\frac{{\partial L_\text{{KL}}}}{{\partial z_k}} = {tex_signed(kl)}",
         rf"\frac{{\partial\,\text{{loss}}}}{{\partial z_k}} = {tex_signed(policy)} {tex_signed(kl)} = {tex_signed(policy + kl)}",
