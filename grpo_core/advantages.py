@@ -24,8 +24,7 @@ def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6) -> torch.Ten
         raise FieldError("ddof", N_("{field} must be one of {allowed}, not {value!r}"), value=ddof, allowed="0, 1")
     if not epsilon >= 0:
         raise FieldError("epsilon", N_("{field} must be at least 0, not {value!r}"), value=epsilon)
-    mean, std, _ = group_statistics(rewards, ddof)
-    return relative_advantages(rewards, mean, std, epsilon)
+    return compare_in_group(rewards, ddof, epsilon)[-1]
 
 
 def group_statistics(rewards: torch.Tensor, ddof: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -36,6 +35,11 @@ def group_statistics(rewards: torch.Tensor, ddof: int = 0) -> tuple[torch.Tensor
     its mean is then that reward exactly and its std exactly 0, in every float type. (The mean of a
     group without a score is NaN.)
     """
+    return compare_in_group(rewards, ddof, 0.0)[:3]
+
+
+def compare_in_group(rewards: torch.Tensor, ddof: int, epsilon: float) -> tuple[torch.Tensor, ...]:
+    """Mean, std and silence as `group_statistics`, advantages as `group_advantages`, of checked rewards."""
     unscored = rewards.isnan()
     if unscored.any():
         count = (~unscored).sum(-1)
@@ -47,14 +51,11 @@ def group_statistics(rewards: torch.Tensor, ddof: int = 0) -> tuple[torch.Tensor
         lowest = rewards.amin(-1)
     above = rewards - lowest[..., None]  # measured from the lowest, equal rewards have no rounding error
     mean_above = above.nansum(-1) / count
-    std = ((above - mean_above[..., None]).square_().nansum(-1) / degrees).sqrt_()
-    return lowest + mean_above, std, ~(mean_above > 0)
-
-
-def relative_advantages(rewards, mean, std, epsilon: float) -> torch.Tensor:
-    """The formula of `group_advantages` from statistics already at hand."""
-    advantages = (rewards - mean[..., None]) / (std + epsilon)[..., None]
-    return advantages.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)  # not scored, or 0 / 0
+    deviation = above - mean_above[..., None]
+    std = (deviation.square().nansum(-1) / degrees).sqrt_()
+    # A deviation from the rounded mean would not fit this std where the spread is a few roundings.
+    advantages = (deviation / (std + epsilon)[..., None]).nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)
+    return lowest + mean_above, std, ~(mean_above > 0), advantages
 
 
 def checked_rewards(rewards) -> torch.Tensor:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from grpo_core.advantages import group_statistics, relative_advantages
+from grpo_core.advantages import compare_in_group
 from grpo_core.config import TrainConfig
 from grpo_core.history import TrainingHistory
 from grpo_core.kl import categorical_kl
@@ -46,9 +46,7 @@ def sample_group(probabilities, uniform, task: BanditTask, config: TrainConfig) 
 
 def score_group(actions, rewards, config: TrainConfig) -> Group:
     """The relative advantages of actions that already have their rewards."""
-    mean, std, silent = group_statistics(rewards, config.ddof)
-    advantages = relative_advantages(rewards, mean, std, config.epsilon)
-    return Group(actions, rewards, mean, std, silent, advantages)
+    return Group(actions, rewards, *compare_in_group(rewards, config.ddof, config.epsilon))
 
 
 def update_policy(

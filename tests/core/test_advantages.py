@@ -45,6 +45,24 @@ def test_nearly_equal_is_not_silent():
     assert group_advantages([0.5, 0.5001]).tolist() == pytest.approx([-1, 1], rel=0.03)
 
 
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        torch.tensor([1e6, 1e6 + 0.0625], dtype=torch.float32),
+        torch.tensor([0.1 + 0.2, 0.3], dtype=torch.float64),
+        torch.tensor([1e10, 1e10 + 2e-6], dtype=torch.float64),
+    ],
+)
+def test_a_spread_of_one_rounding_is_still_one_better_and_one_worse(rewards):
+    advantages = group_advantages(rewards, epsilon=0)
+    assert sorted(advantages.tolist()) == pytest.approx([-1, 1]) and advantages.argmax() == rewards.argmax()
+
+
+def test_advantages_at_a_spread_of_few_roundings_sum_to_zero():
+    advantages = group_advantages(torch.tensor([1e6, 1e6 + 0.0625, 1e6 + 0.125, 1e6 + 0.125]))
+    assert abs(advantages.sum().item()) < 1e-5 and not advantages.isnan().any()
+
+
 def test_not_scored_is_left_out():
     nan = math.nan
     assert group_advantages([0, nan, 1], epsilon=0).tolist() == [-1, 0, 1]
