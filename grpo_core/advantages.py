@@ -1,6 +1,7 @@
 """The group-relative advantage: a reward only means something next to its group's."""
 
 import math
+from numbers import Real
 
 import torch
 
@@ -10,8 +11,8 @@ from grpo_core.messages import N_, FieldError
 def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6) -> torch.Tensor:
     """advantage_i = (r_i - group_mean) / (group_std + epsilon): [..., G] -> [..., G].
 
-    rewards  tensor, array or nested lists, any leading shape; NaN = not scored: left out of the mean
-             and the std, advantage 0
+    rewards  tensor, array, pandas column or nested lists, any leading shape; NaN = not scored: left
+             out of the mean and the std, advantage 0
     ddof     0: population std (the chapter); 1: sample std (TRL 1.16.0, verl 0.9.1, OpenRLHF 0.11.2)
     epsilon  at least 0
 
@@ -22,8 +23,8 @@ def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6) -> torch.Ten
     rewards = checked_rewards(rewards)
     if ddof not in (0, 1):
         raise FieldError("ddof", N_("{field} must be one of {allowed}, not {value!r}"), value=ddof, allowed="0, 1")
-    if not epsilon >= 0:
-        raise FieldError("epsilon", N_("{field} must be at least 0, not {value!r}"), value=epsilon)
+    if not (isinstance(epsilon, Real) and 0 <= epsilon < math.inf):
+        raise FieldError("epsilon", N_("{field} must be a number of at least 0, not {value!r}"), value=epsilon)
     return compare_in_group(rewards, ddof, epsilon)[-1]
 
 
@@ -64,7 +65,16 @@ def checked_rewards(rewards) -> torch.Tensor:
     FieldError for a group without members, and for a reward so large, or so close to 0, that its
     square leaves the range of the float type: the standard deviation would not be one.
     """
-    rewards = torch.as_tensor(rewards, dtype=None if hasattr(rewards, "dtype") else torch.float64)
+    if hasattr(rewards, "to_numpy"):
+        rewards = rewards.to_numpy(copy=True)
+    try:
+        rewards = torch.as_tensor(rewards, dtype=None if hasattr(rewards, "dtype") else torch.float64)
+        if rewards.is_complex():
+            raise TypeError("complex numbers")
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise FieldError(
+            "rewards", N_("{field} must be numbers, groups of equal length ({value})"), value=str(error)
+        ) from error
     if not rewards.is_floating_point():
         rewards = rewards.double()
     elif rewards.dtype.itemsize < 4:  # a half float's square is soon out of range

@@ -32,7 +32,7 @@ class Bands:
 
 
 def band_seeds(task: BanditTask, config: TrainConfig) -> int:
-    """How many seeds the bands of a run can afford: 256, fewer when the run is large."""
+    """How many seeds the bands of a run can afford: 256, fewer when the run is large, at least 8."""
     samples = config.epochs * config.group_size * len(task.prompts)
     return max(8, min(SEEDS, MAX_SAMPLES // samples))
 

@@ -132,7 +132,7 @@ def check_value(name: str, value, in_app: bool = False):
             minimum=setting.minimum,
             maximum=maximum,
         )
-    return kind(value)
+    return kind(value) + kind(0)  # -0.0 becomes 0.0
 
 
 def parse_value(name: str, text: str, in_app: bool = False):

@@ -8,6 +8,7 @@ import torch
 
 from grpo_core.config import TrainConfig
 from grpo_core.kl import categorical_kl, entropy
+from grpo_core.messages import N_, FieldError
 from grpo_core.optimizers import PolicyState
 from grpo_core.task import BanditTask
 
@@ -15,6 +16,12 @@ METRICS = (
     "mean_reward", "greedy_reward", "adv_mean", "adv_std", "mean_kl", "entropy", "target_probability",
     "silent_share", "policy_loss", "kl_loss", "loss", "grad_norm",
 )  # fmt: skip
+
+_AXES = {
+    "probabilities": "S F P A", "group_mean": "S E P", "group_std": "S E P", "silent": "S E P",
+    "actions": "K E P G", "rewards": "K E P G", "advantages": "K E P G",
+} | dict.fromkeys(("adv_mean", "adv_std", "policy_loss", "kl_loss", "loss", "grad_norm"), "S E")  # fmt: skip
+_TYPES = {"silent": torch.bool, "actions": torch.int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,19 @@ class TrainingHistory:
     rewards: torch.Tensor
     advantages: torch.Tensor
     final: PolicyState
+
+    def __post_init__(self):
+        """A loaded file can hold anything: FieldError for a tensor of another shape or type."""
+        prompts, actions = self.task.rewards.shape
+        config, count, kept = self.config, len(self.seeds), min(len(self.seeds), len(self.actions))
+        sizes = dict(S=count, K=kept, E=config.epochs, F=config.epochs + 1, P=prompts, A=actions, G=config.group_size)
+        tensors = {name: (getattr(self, name), axes) for name, axes in _AXES.items()}
+        tensors |= {name: (getattr(self.final, name), "S P A") for name in ("logits", "momentum", "square")}
+        for name, (tensor, axes) in tensors.items():
+            wanted = (_TYPES.get(name, torch.float64), tuple(sizes[axis] for axis in axes.split()))
+            found = (getattr(tensor, "dtype", type(tensor)), tuple(getattr(tensor, "shape", ())))
+            if found != wanted:
+                raise FieldError(name, N_("{field} must be {allowed}, not {value}"), allowed=wanted, value=found)
 
     @cached_property
     def mean_reward(self) -> torch.Tensor:

@@ -40,3 +40,8 @@ def step(state: PolicyState, gradient, learning_rate: float, optimizer: str) -> 
     scale = (square / (1 - BETA2**steps)).sqrt_().add_(ADAM_EPSILON)
     logits = torch.addcdiv(state.logits, momentum, scale, value=-learning_rate / (1 - BETA1**steps))
     return PolicyState(logits, momentum, square, steps)
+
+
+def corrected_moments(state: PolicyState) -> tuple:
+    """Adam's m_hat = m / (1-b1^t) and v_hat = v / (1-b2^t), [S, P, A] each, of a state after t steps."""
+    return state.momentum / (1 - BETA1**state.steps), state.square / (1 - BETA2**state.steps)

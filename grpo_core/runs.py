@@ -1,8 +1,11 @@
 """Save a run so that it can be looked at again, and load it."""
 
 import dataclasses
+import errno
 import io
 import json
+import os
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from grpo_core.history import TrainingHistory
 from grpo_core.optimizers import PolicyState
 from grpo_core.report import report_lines
 from grpo_core.task import BanditTask
+from grpo_core.training import checked_seeds
 
 FORMAT = 1
 FILES = ("config.json", "metrics.csv", "samples.csv", "train.log", "policy.pt")
@@ -45,19 +49,36 @@ def run_files(history: TrainingHistory) -> dict[str, bytes]:
     }
 
 
-def holds_run(folder) -> bool:
-    """Whether any file of a run is there already."""
-    return any((Path(folder) / name).exists() for name in FILES)
+def open_folder(folder, overwrite: bool = False) -> Path:
+    """The folder, made if it is missing, ready for a run. Raises before anything in it is changed:
+
+    FileExistsError for a folder that holds a run, unless `overwrite`; another OSError, or a
+    ValueError, for a folder that cannot be written to.
+    """
+    if not str(folder):
+        raise ValueError("a folder needs a name")
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    held = [folder / name for name in FILES if (folder / name).exists()]
+    if held and not overwrite:
+        raise FileExistsError(f"{folder} already holds a run")
+    for path in held:
+        if not path.is_file():
+            raise IsADirectoryError(errno.EISDIR, f"{path.name} is not a file", str(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
 
 
 def save_run(history: TrainingHistory, folder, overwrite: bool = False) -> Path:
-    """Write a run into `folder`. A folder that holds a run is refused unless `overwrite`."""
-    folder = Path(folder)
-    if not overwrite and holds_run(folder):
-        raise FileExistsError(f"{folder} already holds a run")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in run_files(history).items():
-        (folder / name).write_bytes(content)
+    """Write a run into `folder`: all of it, or nothing. Raises as `open_folder`."""
+    folder = open_folder(folder, overwrite)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as parts:
+        for name, content in run_files(history).items():
+            (Path(parts) / name).write_bytes(content)
+        for name in FILES:
+            os.replace(Path(parts) / name, folder / name)
     return folder
 
 
@@ -71,7 +92,10 @@ def run_zip(history: TrainingHistory) -> bytes:
 
 
 def load_run(folder) -> TrainingHistory:
-    """The history that `save_run` wrote, with equal tables. Raises ValueError for anything else."""
+    """The history that `save_run` wrote, with equal tables.
+
+    ValueError where a file is missing or unreadable, or where its parts do not fit each other.
+    """
     folder = Path(folder)
     try:
         saved = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -81,7 +105,7 @@ def load_run(folder) -> TrainingHistory:
         return TrainingHistory(
             task=BanditTask(**saved["task"]),
             config=TrainConfig(**saved["config"]),
-            seeds=tuple(saved["seeds"]),
+            seeds=checked_seeds(saved["seeds"]),
             final=PolicyState(**stored["final"]),
             **stored["history"],
         )

@@ -4,7 +4,9 @@ python -m grpo_core.train_grpo_bandit --epochs 40 --group-size 4 --output-dir ru
 """
 
 import argparse
+import os
 import sys
+from contextlib import contextmanager
 from functools import partial
 
 from tqdm import tqdm
@@ -12,7 +14,7 @@ from tqdm import tqdm
 from grpo_core.config import DEFAULTS, SETTINGS, TrainConfig, parse_value
 from grpo_core.messages import FieldError
 from grpo_core.report import report_lines
-from grpo_core.runs import holds_run, save_run
+from grpo_core.runs import open_folder, save_run
 from grpo_core.task import chapter_task
 from grpo_core.training import train
 
@@ -53,17 +55,30 @@ def main(arguments=None) -> None:
     parser = build_parser()
     options = vars(parser.parse_args(arguments))
     folder, overwrite = options.pop("output_dir"), options.pop("overwrite")
-    if folder is not None and holds_run(folder) and not overwrite:
-        parser.error(f"{folder} already holds a run; --overwrite replaces it")
+    if overwrite and folder is None:
+        parser.error("--overwrite needs an --output-dir")
     bar = partial(tqdm, desc="train", unit="epoch", delay=1, leave=False, disable=not sys.stderr.isatty())
+    with _writing_to(folder, parser):
+        if folder is not None:
+            open_folder(folder, overwrite)  # what cannot be written is said before the run
     history = train(chapter_task(), TrainConfig(**options), progress=bar)
-    for line in report_lines(history):
-        print(line)
-    if folder is not None:
-        try:
+    with _writing_to(folder, parser):
+        if folder is not None:
             save_run(history, folder, overwrite)
-        except OSError as error:
-            parser.error(f"cannot write to {folder}: {error.strerror}")
+    try:
+        print(*report_lines(history), sep="\n", flush=True)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _writing_to(folder, parser):
+    try:
+        yield
+    except FileExistsError as error:
+        parser.error(f"{error}; --overwrite replaces it")
+    except (OSError, ValueError) as error:
+        parser.error(f"cannot write to {folder!r}: {getattr(error, 'strerror', None) or error}")
 
 
 def _option(name: str, text: str):

@@ -25,6 +25,9 @@ BLOCK_NUMBERS = 2**15
 MAX_NUMBERS = 2**27
 """The most probabilities or kept samples that one run may hold: 1 GiB each in float64."""
 
+EPOCH_TENSORS = 8
+"""Tensors of a number per sample that one epoch of all seeds holds at the same time."""
+
 
 class Group(NamedTuple):
     """What one epoch's sampling gives: actions, rewards, advantages [S, P, G], the rest [S, P]."""
@@ -65,7 +68,7 @@ def train(task: BanditTask, config: TrainConfig, seeds=None, keep_samples: int =
     keep_samples  of how many of them (the first ones) every sample is kept
     progress      wraps the iterable of epochs, as tqdm does
     """
-    seeds = (config.seed,) if seeds is None else _checked_seeds(seeds)
+    seeds = (config.seed,) if seeds is None else checked_seeds(seeds)
     prompts, actions = task.rewards.shape
     epochs, group_size = config.epochs, config.group_size
     kept = min(keep_samples, len(seeds))
@@ -113,14 +116,15 @@ def _summary(groups: list[Group], probabilities, kept: int) -> dict[str, torch.T
         "silent": block.silent,
         "adv_mean": adv_mean,
         "adv_std": (block.advantages - adv_mean[..., None, None]).square_().mean((-2, -1)).sqrt_(),
-        "policy_loss": -(log_probability * block.advantages).mean((-2, -1)),
+        "policy_loss": 0.0 - (log_probability * block.advantages).mean((-2, -1)),
         "actions": block.actions[:kept].clone(),
         "rewards": block.rewards[:kept].clone(),
         "advantages": block.advantages[:kept].clone(),
     }
 
 
-def _checked_seeds(seeds) -> tuple[int, ...]:
+def checked_seeds(seeds) -> tuple[int, ...]:
+    """The seeds as plain whole numbers below 2^64, at least one, or a FieldError."""
     seeds, limit = tuple(seeds), 2**64
     for seed in seeds:
         if not isinstance(seed, Integral):
@@ -140,7 +144,9 @@ def _check_size(seeds, kept: int, task: BanditTask, config: TrainConfig):
         raise FieldError("keep_samples", N_("{field} must be at least 0, not {value!r}"), value=kept)
     prompts, actions = task.rewards.shape
     numbers = max(
-        len(seeds) * (config.epochs + 1) * prompts * actions, kept * config.epochs * prompts * config.group_size
+        len(seeds) * (config.epochs + 1) * prompts * actions,
+        kept * config.epochs * prompts * config.group_size,
+        len(seeds) * prompts * config.group_size * EPOCH_TENSORS,
     )
     if numbers > MAX_NUMBERS:
         raise FieldError(

@@ -5,9 +5,10 @@ import streamlit as st
 from grpo_core import group_advantages, one_update
 from ui import figures, group_figures
 from ui.frame import open_page
-from ui.group_figures import signed, tex_number, tex_signed
 from ui.group_picker import choose_group
+from ui.numbers import number, signed, tex
 from ui.question import ask
+from ui.update_steps import advantage_formula
 
 page = open_page("one_group")
 _ = page.gettext
@@ -32,12 +33,9 @@ st.subheader(_("The formula, in symbols and with this group's numbers"), anchor=
 best = int(rewards.argmax())
 st.latex(r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}")
 if group.silent[page.prompt]:
-    st.latex(rf"r_1 = \dots = r_{{{len(rewards)}}} = {tex_number(rewards[0].item())} \;\Rightarrow\; A_i = 0")
+    st.latex(rf"r_1 = \dots = r_{{{len(rewards)}}} = {tex(number(rewards[0].item()))} \;\Rightarrow\; A_i = 0")
 else:
-    st.latex(
-        rf"A_{{{best + 1}}} = \frac{{{tex_number(rewards[best].item())} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}}"
-        rf" = {tex_signed(advantages[best].item(), 3)}"
-    )
+    st.latex(advantage_formula(best + 1, rewards[best].item(), mean, std, page.config.epsilon, advantages[best].item()))
 
 divisor = "G" if page.config.ddof == 0 else "G - 1"
 st.caption(_("The std divides by {divisor}; epsilon and the divisor are under Advanced.").format(divisor=divisor))
@@ -46,8 +44,8 @@ st.subheader(_("The reward table"), anchor=False)
 st.dataframe(
     {
         _("sample"): group_figures.sample_labels(page, update),
-        _("reward"): rewards.tolist(),
-        _("reward − mean"): [signed(value, 3) for value in (rewards - mean).tolist()],
+        _("reward"): [number(value) for value in rewards.tolist()],
+        _("reward − mean"): [signed(value, 3, std) for value in (rewards - mean).tolist()],
         _("advantage"): [signed(value, 3) for value in advantages.tolist()],
     },
     hide_index=True,

@@ -7,8 +7,8 @@ import streamlit as st
 from grpo_core import one_update
 from ui import figures, group_figures, links, update_steps
 from ui.frame import open_page
-from ui.group_figures import signed
 from ui.group_picker import choose_group
+from ui.numbers import signed
 from ui.question import ask
 
 page = open_page("one_update")

@@ -12,7 +12,6 @@ from grpo_core import Bands, TrainingHistory
 POSITIVE = "#0072B2"
 NEGATIVE = "#D55E00"
 DASHES = ("solid", "dash", "dot", "dashdot")
-HEIGHT = 340
 
 
 def is_dark() -> bool:
@@ -45,6 +44,7 @@ def reward_curves(_, history: TrainingHistory, bands: Bands):
     colors = line_colors()
     figure = _figure(_, _("Reward: sampled, and of the likeliest answer"), _("reward"))
     _band(_, figure, bands.mean_reward, bands.seeds, colors[0], start=1)
+    _band(_, figure, bands.greedy_reward, bands.seeds, colors[1], median=False)
     _line(figure, history.mean_reward[0], colors[0], _("mean reward of the samples"), start=1)
     _line(figure, history.greedy_reward[0], colors[1], _("greedy reward"), dash="dash")
     figure.update_yaxes(range=[-0.05, 1.05] if history.task.rewards.abs().max() <= 1 else None)
@@ -114,18 +114,23 @@ def show(drawn: tuple[go.Figure, str], key: str) -> None:
     st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False})
 
 
-def _figure(_, title: str, unit: str | None) -> go.Figure:
+def blank(title: str, unit: str | None, across: str) -> go.Figure:
+    """An empty figure in the app's layout, with the names of its axes."""
     return go.Figure(
         layout={
             "title": {"text": title, "font": {"size": 15}, "x": 0},
-            "height": HEIGHT,
+            "height": 330,
             "margin": {"l": 10, "r": 10, "t": 44, "b": 10},
             "hovermode": "closest",
             "legend": {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0},
-            "xaxis": {"title": {"text": _("epochs of training")}, "showgrid": False},
-            "yaxis": {"title": {"text": unit}, "automargin": True},
+            "xaxis": {"title": {"text": across}, "showgrid": False},
+            "yaxis": {"title": {"text": unit}, "automargin": True, "zeroline": False, "exponentformat": "power"},
         }
     )
+
+
+def _figure(_, title: str, unit: str | None) -> go.Figure:
+    return blank(title, unit, _("epochs of training"))
 
 
 def _line(figure, values, color: str, name: str, dash: str = "solid", start: int = 0) -> None:

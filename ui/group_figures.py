@@ -3,31 +3,9 @@
 import plotly.graph_objects as go
 
 from grpo_core import UpdateStep
-from ui.figures import NEGATIVE, POSITIVE, is_dark, kl_color, plain
+from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, plain
 from ui.frame import Page
-
-MINUS = "−"
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign, a true minus, and no sign on a rounded zero."""
-    text = f"{value:+.{digits}f}"
-    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
-
-
-def tex_number(value: float) -> str:
-    """A number for LaTeX: 0.5 as it is, 1e-06 as a power of ten."""
-    mantissa, _, exponent = f"{value:g}".partition("e")
-    if not exponent:
-        return mantissa
-    power = rf"10^{{{int(exponent)}}}"
-    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
-
-
-def tex_signed(value: float, digits: int = 4) -> str:
-    """A number with its sign for LaTeX; a rounded zero is +0."""
-    text = f"{value:+.{digits}f}"
-    return "+" + text[1:] if float(text) == 0 else text
+from ui.numbers import MINUS, fitting, number, signed
 
 
 def sample_labels(page: Page, update: UpdateStep) -> list[str]:
@@ -44,14 +22,19 @@ def reward_bars(page: Page, update: UpdateStep):
     rewards = update.group.rewards[page.prompt].tolist()
     mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
     labels = sample_labels(page, update)
-    figure = _figure(_("Rewards: next to the group's mean {mean:.2f}").format(mean=mean), _("reward"), _("sample"))
+    figure = _figure(
+        _("Rewards: next to the group's mean {mean}").format(mean=fitting(mean, std)), _("reward"), _("sample")
+    )
     figure.add_trace(
         _bars(
             labels,
             rewards,
             [reward > mean for reward in rewards],
-            [f"{reward:g}" for reward in rewards],
-            [f"{reward:g} {MINUS} {mean:.2f} = {signed(reward - mean)}" for reward in rewards],
+            [number(reward) for reward in rewards],
+            [
+                f"{number(reward)} {MINUS} {fitting(mean, std)} = {signed(reward - mean, spread=std)}"
+                for reward in rewards
+            ],
         )
     )
     text = "#E8EDF2" if is_dark() else "#1B2430"
@@ -59,8 +42,8 @@ def reward_bars(page: Page, update: UpdateStep):
     figure.add_hline(mean, line={"color": text, "width": 1.5})
     low, high = min(0, mean - std, *rewards), max(0, mean + std, *rewards)
     figure.update_yaxes(range=_room(low, high))
-    alt = _("{count} rewards with mean {mean:.3f} and standard deviation {std:.3f}.")
-    return figure, alt.format(count=len(rewards), mean=mean, std=std)
+    alt = _("{count} rewards with mean {mean} and standard deviation {std}.")
+    return figure, alt.format(count=len(rewards), mean=fitting(mean, std, 3), std=fitting(std, std, 3))
 
 
 def advantage_bars(page: Page, update: UpdateStep):
@@ -76,7 +59,7 @@ def advantage_bars(page: Page, update: UpdateStep):
     )
     figure = _figure(title, _("advantage (std)"), _("sample"))
     hover = [
-        f"({reward:g} {MINUS} {mean:.2f}) / ({std:.2f} + {page.config.epsilon:g}) = {signed(value)}"
+        f"({number(reward)} {MINUS} {fitting(mean, std)}) / ({fitting(std, std)} + {page.config.epsilon:g}) = {signed(value)}"
         for reward, value in zip(rewards, advantages, strict=True)
     ]
     figure.add_trace(
@@ -116,7 +99,7 @@ def policy_bars(page: Page, update: UpdateStep):
             f"{new:.3f} {MINUS} {old:.3f} = {signed(new - old, 3)}" for new, old in zip(after, before, strict=True)
         ],
     )  # fmt: skip
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.28, "yanchor": "top"})
+    figure.update_layout(showlegend=True)
     figure.update_yaxes(range=[0, 1.1])
     alt = _("Probability of the target {before:.3f} before and {after:.3f} after.")
     target = page.task.is_target[page.prompt]
@@ -155,7 +138,7 @@ def gradient_bars(page: Page, update: UpdateStep):
         x=actions, y=kl, name=_("KL term"), marker={"color": kl_color(), "pattern": {"shape": "x"}},
         text=[signed(value, 3) for value in kl], textposition="outside",
     )  # fmt: skip
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.28, "yanchor": "top"})
+    figure.update_layout(showlegend=True)
     figure.update_yaxes(range=_room(min(-0.05, *policy, *kl), max(0.05, *policy, *kl)))
     total = update.gradient.total[page.prompt].tolist()
     pairs = ", ".join(f"{action} {signed(value, 3)}" for action, value in zip(actions, total, strict=True))
@@ -180,13 +163,7 @@ def _room(low: float, high: float) -> list[float]:
 
 
 def _figure(title: str, unit: str, across: str) -> go.Figure:
-    return go.Figure(
-        layout={
-            "title": {"text": title, "font": {"size": 15}},
-            "height": 320,
-            "margin": {"l": 10, "r": 10, "t": 44, "b": 10},
-            "showlegend": False,
-            "xaxis": {"title": {"text": across}, "type": "category"},
-            "yaxis": {"title": {"text": unit}, "automargin": True, "zeroline": False},
-        }
-    )
+    figure = blank(title, unit, across)
+    figure.update_layout(showlegend=False)
+    figure.update_xaxes(type="category")
+    return figure

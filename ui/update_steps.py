@@ -2,8 +2,9 @@
 
 from grpo_core import UpdateStep, categorical_kl
 from grpo_core.messages import N_
+from grpo_core.optimizers import corrected_moments
 from ui.frame import Page
-from ui.group_figures import tex_number, tex_signed
+from ui.numbers import fitting, number, tex, tex_signed
 
 STEPS = (
     N_("Sample: answers drawn from the policy"),
@@ -35,10 +36,14 @@ def _sample(page: Page, update: UpdateStep) -> list[str]:
 def _reward(page: Page, update: UpdateStep) -> list[str]:
     rewards = update.group.rewards[page.prompt].tolist()
     target = _tex(page.task.targets[page.prompt])
+    shown = r"r = " + _listed([tex(number(reward)) for reward in rewards])
+    if page.rewards is not None:
+        typed = page.gettext("typed by hand")
+        return [rf"r_i = \text{{{typed}}}", shown]
     return [
         rf"r_i = 1 \text{{ if }} a_i = \text{{{target}}} \text{{ else }} 0" if page.lang == "en"
         else rf"r_i = 1 \text{{（当 }} a_i = \text{{{target}}}\text{{），否则 }} 0",
-        r"r = " + _listed([tex_number(reward) for reward in rewards]),
+        shown,
     ]  # fmt: skip
 
 
@@ -49,7 +54,7 @@ def _advantage(page: Page, update: UpdateStep) -> list[str]:
     first = (
         r"\text{std}(r) = 0 \;\Rightarrow\; A_i = 0"
         if update.group.silent[page.prompt]
-        else rf"A_1 = \frac{{{tex_number(reward)} - {mean:.3f}}}{{{std:.3f} + {tex_number(page.config.epsilon)}}} = {tex_signed(advantages[0], 3)}"
+        else advantage_formula(1, reward, mean, std, page.config.epsilon, advantages[0])
     )
     return [
         r"A_i = \frac{r_i - \text{mean}(r)}{\text{std}(r) + \epsilon}",
@@ -70,7 +75,7 @@ def _loss(page: Page, update: UpdateStep) -> list[str]:
         r"L_\text{policy} = -\frac{1}{P\,G} \sum_p \sum_i \log \pi(a_i)\,A_i",
         rf"{{}} = -\frac{{{shown}}}{{{group.actions.numel()}}} = {tex_signed(policy)}",
         r"L_\text{KL} = \text{kl\_coef}\cdot\text{KL}(\pi\|\pi_\text{ref})",
-        rf"{{}} = {tex_number(page.config.kl_coef)} \cdot {divergence:.4f} = {tex_signed(kl)}",
+        rf"{{}} = {tex(number(page.config.kl_coef))} \cdot {divergence:.4f} = {tex_signed(kl)}",
         rf"\text{{loss}} = {tex_signed(policy)} {tex_signed(kl)} = {tex_signed(total)}",
     ]
 
@@ -99,13 +104,27 @@ def _new_policy(page: Page, update: UpdateStep) -> list[str]:
     change = update.logit_change[page.prompt, k].item()
     gradient = update.gradient.total[page.prompt, k].item()
     before, after = update.before[page.prompt, k].item(), update.after[page.prompt, k].item()
-    rate = page.config.learning_rate
-    step = (
-        rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot ({tex_signed(gradient)}) = z_k {tex_signed(change)}"
-        if page.config.optimizer == "sgd"
-        else rf"z_k \leftarrow z_k - {tex_number(rate)} \cdot \frac{{\hat m_k}}{{\sqrt{{\hat v_k}} + 10^{{-8}}}} = z_k {tex_signed(change)}"
-    )
-    return [step, rf"\pi_k = \text{{softmax}}(z)_k:\quad {before:.3f} \rightarrow {after:.3f}"]
+    rate = tex(number(page.config.learning_rate))
+    if page.config.optimizer == "sgd":
+        symbols = r"z_k \leftarrow z_k - \text{learning\_rate} \cdot g_k"
+        step = rf"{{}} = z_k - {rate} \cdot ({tex_signed(gradient)})"
+    else:
+        momentum, square = (moment[0, page.prompt, k].item() for moment in corrected_moments(update.state))
+        fraction = rf"\frac{{{tex(f'{momentum + 0.0:.4g}')}}}{{\sqrt{{{tex(f'{square:.4g}')}}} + 10^{{-8}}}}"
+        symbols = r"z_k \leftarrow z_k - \text{learning\_rate} \cdot \frac{\hat m_k}{\sqrt{\hat v_k} + 10^{-8}}"
+        step = rf"{{}} = z_k - {rate} \cdot {fraction}"
+    return [
+        symbols,
+        step,
+        rf"{{}} = z_k {tex_signed(change)}",
+        rf"\pi_k = \text{{softmax}}(z)_k:\quad {before:.3f} \rightarrow {after:.3f}",
+    ]
+
+
+def advantage_formula(i: int, reward: float, mean: float, std: float, epsilon: float, advantage: float) -> str:
+    """The advantage of sample i with its numbers, which come out also for rewards that are close together."""
+    above = rf"{tex(number(reward))} - {tex(fitting(mean, std, 3))}"
+    return rf"A_{{{i}}} = \frac{{{above}}}{{{tex(fitting(std, std, 3))} + {tex(number(epsilon))}}} = {tex_signed(advantage, 3)}"
 
 
 def _listed(parts: list[str]) -> str:

@@ -122,6 +122,27 @@ def test_keyboard_and_dragging_move_all_views(open_at):
     assert heatmap(page) != before
 
 
+def test_space_plays_and_pauses_from_the_slider(open_at):
+    page = open_at("/training_run")
+    page.locator(".player input").focus()
+    page.keyboard.press(" ")
+    assert page.locator("[data-do=play]").inner_text() == "Pause"
+    page.keyboard.press(" ")
+    assert page.locator("[data-do=play]").inner_text() == "Play"
+
+
+def test_actions_that_look_like_numbers_are_labels(open_at):
+    """Plotly would put the action '4' at the place 4 of a number axis."""
+    page = open_at("/one_update")
+    page.wait_for_selector(".xtick text")
+    for chart in page.locator(".js-plotly-plot").all():
+        assert chart.locator(".xtick text").all_text_contents() == ["4", "paris", "a"]
+    page = open_at("/training_run?curve=all")
+    page.wait_for_selector(".heatmaplayer image")
+    rows = page.locator(".js-plotly-plot", has=page.locator(".heatmaplayer image")).locator(".ytick text")
+    assert len(rows.all_text_contents()) == 9 and "2+2? → 4 ★" in rows.all_text_contents()
+
+
 def test_playing_sends_no_message_and_goes_on_with_new_settings_and_a_new_theme(open_at):
     page = open_at("/training_run?epochs=100")
     count_messages(page)

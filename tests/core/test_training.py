@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -179,26 +180,75 @@ def test_the_policy_learns_and_the_bands_are_quantiles():
     bands = train_bands(TASK, TrainConfig())
     assert bands.seeds == 256 and bands.target_probabilities[1, -1].min() > 0.9
     history = train(TASK, TrainConfig(), seeds=range(256))
-    torch.testing.assert_close(bands.mean_kl[1], history.mean_kl.quantile(0.5, 0))
+    for i, level in enumerate((0.05, 0.5, 0.95)):
+        torch.testing.assert_close(bands.mean_kl[i], history.mean_kl.quantile(level, 0))
     assert (bands.mean_reward[0] <= bands.mean_reward[2]).all()
     assert 8 <= band_seeds(TASK, TrainConfig(epochs=500, group_size=64)) < 256
 
 
-def test_tables_are_tidy():
-    history = train(TASK, TrainConfig(epochs=3), seeds=(4, 5), keep_samples=2)
+def test_tables_are_tidy_and_every_column_is_what_it_says():
+    history = train(TASK, TrainConfig(epochs=3, kl_coef=0.5), seeds=(4, 5), keep_samples=2)
     metrics, samples = history.metrics_frame(), history.samples_frame()
-    assert len(metrics) == 6 and metrics[["seed", "epoch"]].values.tolist()[:4] == [[4, 1], [4, 2], [4, 3], [5, 1]]
+    assert metrics[["seed", "epoch"]].values.tolist() == [[s, e] for s in (4, 5) for e in (1, 2, 3)]
     assert len(samples) == 2 * 3 * 3 * 4
-    by_hand = samples[(samples.seed == 5) & (samples.epoch == 2)].reward.mean()
-    assert metrics.query("seed == 5 and epoch == 2").mean_reward.item() == pytest.approx(by_hand)
-    row = samples.iloc[-1]
-    assert row.reward == float(row.action == "a") and row.prompt == "first letter of abc?" and row["sample"] == 4
+    last = samples.iloc[-1]
+    assert last.prompt == "first letter of abc?" and last["sample"] == 4 and (last.seed, last.epoch) == (5, 3)
+    for (seed, epoch, prompt), group in samples.groupby(["seed", "epoch", "prompt"]):
+        policy = history.probabilities[seed - 4, epoch - 1, TASK.prompts.index(prompt)]
+        assert group.probability.tolist() == [policy[TASK.actions.index(action)] for action in group.action]
+        assert group.reward.tolist() == [
+            float(action == TASK.targets[TASK.prompts.index(prompt)]) for action in group.action
+        ]
+        mean, std = group.reward.mean(), group.reward.std(ddof=0)
+        assert (group.group_mean == mean).all() and group.group_std.tolist() == pytest.approx([std] * 4)
+        expected = [(reward - mean) / (std + 1e-6) for reward in group.reward]
+        assert group.advantage.tolist() == pytest.approx(expected)
+    for row in metrics.itertuples():
+        epoch = samples[(samples.seed == row.seed) & (samples.epoch == row.epoch)]
+        policy = history.probabilities[row.seed - 4, row.epoch - 1].tolist()
+        kl = sum(p * math.log(3 * p) for line in policy for p in line) / 3
+        stds = epoch.groupby("prompt").reward.std(ddof=0)
+        by_hand = {
+            "mean_reward": epoch.reward.mean(),
+            "greedy_reward": sum(line.index(max(line)) == p for p, line in enumerate(policy)) / 3,
+            "adv_mean": epoch.advantage.mean(),
+            "adv_std": epoch.advantage.std(ddof=0),
+            "mean_kl": kl,
+            "entropy": -sum(p * math.log(p) for line in policy for p in line) / 3,
+            "target_probability": sum(policy[p][p] for p in range(3)) / 3,
+            "silent_share": (stds == 0).mean(),
+            "policy_loss": -(epoch.probability.map(math.log) * epoch.advantage).mean(),
+            "kl_loss": 0.5 * kl,
+        }
+        by_hand["loss"] = by_hand["policy_loss"] + by_hand["kl_loss"]
+        for name, value in by_hand.items():
+            assert getattr(row, name) == pytest.approx(value, abs=1e-12), name
+    assert set(metrics.columns) == {"seed", "epoch", "grad_norm", *by_hand}
+
+
+def test_no_table_has_a_negative_zero():
+    for config in (TrainConfig(), TrainConfig(group_size=1), TrainConfig(kl_coef=-0.0)):
+        history = train(TASK, config)
+        for table in (history.metrics_frame(), history.samples_frame()):
+            numbers = table.select_dtypes("number").to_numpy(dtype=float)
+            assert not ((numbers == 0) & np.signbit(numbers)).any()
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"seeds": []}, {"seeds": [-1]}, {"seeds": range(2**19)}, {"seeds": [0], "keep_samples": -1}, {"seeds": [1.7]}],
+    [
+        {"seeds": []},
+        {"seeds": [-1]},
+        {"seeds": range(2**19)},
+        {"seeds": [0], "keep_samples": -1},
+        {"seeds": [1.7]},
+    ],
 )
 def test_runs_that_cannot_be_are_refused(arguments):
     with pytest.raises(FieldError):
         train(TASK, TrainConfig(), **arguments)
+
+
+def test_one_epoch_that_would_not_fit_is_refused():
+    with pytest.raises(FieldError, match="fewer seeds"):
+        train(TASK, TrainConfig(epochs=1, group_size=64), seeds=range(2**17), keep_samples=0)

@@ -116,6 +116,46 @@ def test_training_run_shows_the_core_s_findings_and_figures():
     assert all(chart.proto.alt for chart in page.get("plotly_chart"))
 
 
+@pytest.mark.parametrize("typed", ["0.000001, 0.000002", "0.0001, 0.0002, 0.0003", "100000.4, 100000.6", "1e30, -1e30"])
+def test_formulas_come_out_for_small_and_large_rewards(typed):
+    """The numbers in A = (r - mean) / (std + epsilon) give the advantage that is shown."""
+    for name, step in (("one_group", "1"), ("one_update", "3")):
+        page = open_page(name, rewards=typed, step=step, epsilon="0")
+        formula = next(
+            element.value for element in page.get("latex") if r"\frac{" in element.value and "A_i" not in element.value
+        )
+        reward, mean, std, advantage = re.fullmatch(
+            r"\$\$\s*A_\{\d+\} = \\frac\{(.+?) - (-?[^-]+?(?:\^\{-?\d+\})?)\}\{(.+) \+ 0\} = (\S+)\s*\$\$", formula
+        ).groups()
+        worked_out = (from_tex(reward) - from_tex(mean)) / from_tex(std)
+        assert worked_out == pytest.approx(from_tex(advantage), abs=0.02), formula
+
+
+def from_tex(text: str) -> float:
+    return float(re.sub(r"^10\^\{(-?\d+)\}$", r"1e\1", re.sub(r" \\cdot 10\^\{(-?\d+)\}", r"e\1", text)))
+
+
+def test_typed_rewards_are_not_said_to_be_the_rule_s():
+    ruled = [element.value for element in open_page("one_update", step="2").get("latex")]
+    typed = [element.value for element in open_page("one_update", step="2", rewards="0, 1").get("latex")]
+    assert any("if" in formula for formula in ruled) and not any("if" in formula for formula in typed)
+    assert any("typed by hand" in formula for formula in typed)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_last_step_comes_out(optimizer):
+    _, formula, result, _ = (line.value for line in open_page("one_update", step="6", optimizer=optimizer).get("latex"))
+    change = one_update(chapter_task(), TrainConfig(optimizer=optimizer)).logit_change[0, 0].item()
+    assert abs(change) > 0.005
+    assert from_tex(result.strip("$\n ").rpartition(" ")[2]) == pytest.approx(change, abs=6e-5)
+    if optimizer == "sgd":
+        worked_out = -0.1 * float(re.search(r"\((.+)\)", formula).group(1))
+    else:
+        momentum, square = re.search(r"frac\{(.+)\}\{\\sqrt\{(.+)\} \+", formula).groups()
+        worked_out = -0.1 * from_tex(momentum) / (from_tex(square) ** 0.5 + 1e-8)
+    assert worked_out == pytest.approx(change, rel=1e-2)
+
+
 def test_prediction_is_answered_from_the_state():
     page = open_page("training_run")
     page.radio(key="training_run_prediction").set_value(0).run()
@@ -148,7 +188,7 @@ def test_one_group_shows_typed_rewards_and_their_advantages():
     expected = group_advantages([0, 0.5, 1, 0.5, 3], 1, 1e-4)
     table = page.dataframe[0].value
     assert [float(text.replace("−", "-")) for text in table["advantage"]] == pytest.approx(expected.tolist(), abs=6e-4)
-    assert table["reward"].tolist() == [0, 0.5, 1, 0.5, 3]
+    assert table["reward"].astype(float).tolist() == [0, 0.5, 1, 0.5, 3]
     assert f"{expected[4].item():+.3f}" in page.latex[1].value
 
 
@@ -163,9 +203,9 @@ def test_bad_rewards_keep_the_last_good_group(typed):
     page.text_input(key="setting_rewards").set_value(typed).run()
     assert not page.exception and len(page.error) == 1
     assert page.text_input(key="setting_rewards").value == typed
-    assert page.dataframe[0].value["reward"].tolist() == [0, 1]
+    assert page.dataframe[0].value["reward"].astype(float).tolist() == [0, 1]
     page.text_input(key="setting_rewards").set_value("1, 0, 0").run()
-    assert not page.error and page.dataframe[0].value["reward"].tolist() == [1, 0, 0]
+    assert not page.error and page.dataframe[0].value["reward"].astype(float).tolist() == [1, 0, 0]
 
 
 def test_sampling_again_changes_only_the_sample():
@@ -175,7 +215,7 @@ def test_sampling_again_changes_only_the_sample():
     assert page.session_state["settings"]["draw"] == 1 and page.session_state["settings"]["seed"] == 3
     assert page.dataframe[0].value["sample"].tolist() != before["sample"].tolist()
     update = one_update(chapter_task(), TrainConfig(group_size=8, seed=3), draw=1)
-    assert page.dataframe[0].value["reward"].tolist() == update.group.rewards[0].tolist()
+    assert page.dataframe[0].value["reward"].astype(float).tolist() == update.group.rewards[0].tolist()
 
 
 def test_one_update_steps_forward_and_back_and_shows_the_core_s_numbers():

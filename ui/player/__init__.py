@@ -125,7 +125,7 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
             "kl": [_line(texts["this_seed"], history.mean_kl[0], frames, band and band.mean_kl)],
             "reward": [
                 _line(texts["sampled"], history.mean_reward[0], frames, band and band.mean_reward),
-                _line(texts["greedy"], history.greedy_reward[0], frames),
+                _line(texts["greedy"], history.greedy_reward[0], frames, band and band.greedy_reward),
             ],
             "probability": [
                 _line(text, history.target_probabilities[0, :, p], frames, band and band.target_probabilities[..., p])
