@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -202,6 +203,22 @@ def test_a_policy_file_that_does_not_fit_is_a_precise_error(tmp_path, damage):
     torch.save(stored, tmp_path / "policy.pt")
     with pytest.raises(ValueError, match="is not a saved run"):
         load_run(tmp_path)
+
+
+class Payload:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+def test_a_policy_file_runs_no_code(tmp_path):
+    save_run(train(chapter_task(), TrainConfig(epochs=2)), tmp_path)
+    torch.save({"history": Payload(tmp_path / "ran")}, tmp_path / "policy.pt")
+    with pytest.raises(ValueError, match="is not a saved run"):
+        load_run(tmp_path)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_missing_file_is_named(tmp_path):
