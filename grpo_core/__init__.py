@@ -5,12 +5,14 @@ from grpo_core.bands import Bands, band_seeds, train_bands
 from grpo_core.config import TrainConfig
 from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
-from grpo_core.kl import categorical_kl, entropy
+from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_moments, kl_loss_gradient
+from grpo_core.leash import Rest, measure_rest, train_leashes
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
+from grpo_core.theory import expected_push, resting_points, resting_probability, silent_probability
 from grpo_core.training import train
 from grpo_core.update import UpdateStep, one_update
 
@@ -22,6 +24,7 @@ __all__ = [
     "LogitGradient",
     "LossTerms",
     "Message",
+    "Rest",
     "TrainConfig",
     "TrainingHistory",
     "UpdateStep",
@@ -31,14 +34,23 @@ __all__ = [
     "chapter_loss",
     "chapter_task",
     "entropy",
+    "estimate_kl",
+    "estimator_moments",
+    "expected_push",
     "findings",
     "group_advantages",
     "group_statistics",
+    "kl_loss_gradient",
     "load_run",
+    "measure_rest",
     "one_update",
+    "resting_points",
+    "resting_probability",
     "sample_actions",
     "save_run",
+    "silent_probability",
     "train",
     "train_bands",
+    "train_leashes",
     "uniforms",
 ]  # fmt: skip

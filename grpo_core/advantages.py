@@ -7,14 +7,18 @@ import torch
 
 from grpo_core.messages import N_, FieldError
 
+SCALES = ("std", "none")
+"""What an advantage is divided by: the group's std, or nothing (Dr. GRPO, arXiv 2503.20783)."""
 
-def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6) -> torch.Tensor:
+
+def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6, scale: str = "std") -> torch.Tensor:
     """advantage_i = (r_i - group_mean) / (group_std + epsilon): [..., G] -> [..., G].
 
     rewards  tensor, array, pandas column or nested lists, any leading shape; NaN = not scored: left
              out of the mean and the std, advantage 0
     ddof     0: population std (the chapter); 1: sample std (TRL 1.16.0, verl 0.9.1, OpenRLHF 0.11.2)
     epsilon  at least 0
+    scale    "std", or "none": advantage_i = r_i - group_mean
 
     A silent group (all scored rewards equal) teaches nothing: its advantages are exactly 0, also in
     float32. Raises FieldError for rewards that `checked_rewards` refuses, for ddof not 0 or 1.
@@ -25,7 +29,15 @@ def group_advantages(rewards, ddof: int = 0, epsilon: float = 1e-6) -> torch.Ten
         raise FieldError("ddof", N_("{field} must be one of {allowed}, not {value!r}"), value=ddof, allowed="0, 1")
     if not (isinstance(epsilon, Real) and 0 <= epsilon < math.inf):
         raise FieldError("epsilon", N_("{field} must be a number of at least 0, not {value!r}"), value=epsilon)
-    return compare_in_group(rewards, ddof, epsilon)[-1]
+    return compare_in_group(rewards, ddof, epsilon, check_scale(scale))[-1]
+
+
+def check_scale(scale: str) -> str:
+    if scale not in SCALES:
+        raise FieldError(
+            "scale", N_("{field} must be one of {allowed}, not {value!r}"), value=scale, allowed=", ".join(SCALES)
+        )
+    return scale
 
 
 def group_statistics(rewards: torch.Tensor, ddof: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -39,7 +51,7 @@ def group_statistics(rewards: torch.Tensor, ddof: int = 0) -> tuple[torch.Tensor
     return compare_in_group(rewards, ddof, 0.0)[:3]
 
 
-def compare_in_group(rewards: torch.Tensor, ddof: int, epsilon: float) -> tuple[torch.Tensor, ...]:
+def compare_in_group(rewards: torch.Tensor, ddof: int, epsilon: float, scale: str = "std") -> tuple[torch.Tensor, ...]:
     """Mean, std and silence as `group_statistics`, advantages as `group_advantages`, of checked rewards."""
     unscored = rewards.isnan()
     if unscored.any():
@@ -55,7 +67,8 @@ def compare_in_group(rewards: torch.Tensor, ddof: int, epsilon: float) -> tuple[
     deviation = above - mean_above[..., None]
     std = (deviation.square().nansum(-1) / degrees).sqrt_()
     # A deviation from the rounded mean would not fit this std where the spread is a few roundings.
-    advantages = (deviation / (std + epsilon)[..., None]).nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)
+    advantages = deviation / (std + epsilon)[..., None] if scale == "std" else deviation + 0.0
+    advantages.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf)
     return lowest + mean_above, std, ~(mean_above > 0), advantages
 
 

@@ -18,10 +18,10 @@ METRICS = (
 )  # fmt: skip
 
 _AXES = {
-    "probabilities": "S F P A", "group_mean": "S E P", "group_std": "S E P", "silent": "S E P",
+    "probabilities": "S F P A", "group_mean": "S E P", "group_std": "S E P", "silent": "S E P", "draws": "S E P",
     "actions": "K E P G", "rewards": "K E P G", "advantages": "K E P G",
 } | dict.fromkeys(("adv_mean", "adv_std", "policy_loss", "kl_loss", "loss", "grad_norm"), "S E")  # fmt: skip
-_TYPES = {"silent": torch.bool, "actions": torch.int64}
+_TYPES = {"silent": torch.bool, "draws": torch.int64, "actions": torch.int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class TrainingHistory:
     """The result of `train`. S seeds, E epochs, P prompts, A actions, G samples a group.
 
     Of all seeds: probabilities [S, E+1, P, A] (the last: after the last update), group_mean,
-    group_std and silent [S, E, P], and per epoch [S, E]: adv_mean and adv_std (over prompts and
+    group_std, silent and draws (1, more with dynamic sampling) [S, E, P], and per epoch [S, E]: adv_mean and adv_std (over prompts and
     samples, population std), policy_loss, kl_loss, loss, grad_norm.
     Of the first K seeds, sample by sample [K, E, P, G]: actions, rewards, advantages.
     """
@@ -41,6 +41,7 @@ class TrainingHistory:
     group_mean: torch.Tensor
     group_std: torch.Tensor
     silent: torch.Tensor
+    draws: torch.Tensor
     adv_mean: torch.Tensor
     adv_std: torch.Tensor
     policy_loss: torch.Tensor

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
+from grpo_core.advantages import check_scale
 from grpo_core.messages import N_, FieldError
 
-SCALES = ("std", "none")
 _GRID = 2048
 
 
@@ -85,11 +85,7 @@ def resting_points(kl_coef: float, group_size: int, scale: str, reference_probab
 
 def _push_per_variance(p, q, group_size, scale: str):
     """expected_push / (p * (1 - p)), written without a division so that it holds at 0 and 1."""
-    if scale not in SCALES:
-        raise FieldError(
-            "scale", N_("{field} must be one of {allowed}, not {value!r}"), value=scale, allowed=", ".join(SCALES)
-        )
-    if scale == "none":
+    if check_scale(scale) == "none":
         return 1 - 1 / group_size + 0 * p
     p, q, group_size = np.broadcast_arrays(p, q, group_size)
     total = np.zeros(p.shape)

@@ -19,7 +19,10 @@ from grpo_core import (
     chapter_loss,
     chapter_task,
     entropy,
+    estimate_kl,
+    estimator_moments,
     group_advantages,
+    kl_loss_gradient,
     sample_actions,
     train,
     train_bands,
@@ -165,6 +168,107 @@ def test_a_seed_alone_equals_it_in_a_batch_and_longer_runs_keep_their_start(monk
     monkeypatch.setattr(grpo_core.training, "BLOCK_NUMBERS", 100)
     blocks = train(TASK, TrainConfig(seed=9, epochs=20))
     assert blocks.metrics_frame().equals(alone.metrics_frame()) and blocks.samples_frame().equals(alone.samples_frame())
+
+
+def test_without_std_the_advantage_is_the_reward_against_the_mean():
+    history = train(TASK, TrainConfig(epochs=5, seed=2, kl_coef=0.0, optimizer="sgd"), scale="none")
+    deviation = history.rewards - history.rewards.mean(-1, keepdim=True)
+    torch.testing.assert_close(history.advantages, deviation)
+    gradient = chapter_gradient(
+        history.probabilities[0, 0].log(), history.actions[0, 0], deviation[0, 0], TASK.reference_policy, 0.0
+    ).total
+    moved = (history.probabilities[0, 0].log() - 0.1 * gradient).softmax(-1)
+    torch.testing.assert_close(history.probabilities[0, 1], moved)
+    silent = group_advantages([[0.3] * 7, [1e6 + 0.1] * 7], scale="none")
+    assert not silent.any()
+    assert group_advantages([0, math.nan, 1], scale="none").tolist() == [-0.5, 0, 0.5]
+
+
+def test_a_coefficient_per_seed_is_each_one_s_run():
+    config = TrainConfig(epochs=10)
+    together = train(TASK, config, seeds=[3, 3, 5], kl_coefs=[0.0, 1.0, 1.0])
+    for i, (seed, kl_coef) in enumerate([(3, 0.0), (3, 1.0), (5, 1.0)]):
+        alone = train(TASK, TrainConfig(epochs=10, seed=seed, kl_coef=kl_coef))
+        for name in ("probabilities", "kl_loss", "loss", "grad_norm"):
+            torch.testing.assert_close(getattr(together, name)[i], getattr(alone, name)[0], rtol=1e-10, atol=1e-13)
+
+
+def test_dynamic_sampling_keeps_the_first_mixed_group_and_counts_its_draws():
+    config, draws = TrainConfig(epochs=30, group_size=2, seed=1), 5
+    history = train(TASK, config, max_draws=draws, keep_samples=1)
+    numbers = uniforms([1], range(30), 3, 2 * draws)[0]
+    for epoch in range(30):
+        for prompt in range(3):
+            policy = history.probabilities[0, epoch, prompt]
+            groups = sample_actions(policy, numbers[epoch, prompt]).view(draws, 2).tolist()
+            rewards = [[TASK.rewards[prompt, action].item() for action in group] for group in groups]
+            mixed = [i for i, group in enumerate(rewards) if len(set(group)) > 1]
+            chosen = mixed[0] if mixed else draws - 1
+            assert history.draws[0, epoch, prompt] == chosen + 1
+            assert history.actions[0, epoch, prompt].tolist() == groups[chosen]
+            assert history.silent[0, epoch, prompt] == (not mixed)
+    assert torch.equal(train(TASK, config, max_draws=1).probabilities, train(TASK, config).probabilities)
+    assert train(TASK, config).draws.eq(1).all()
+
+
+def test_dynamic_sampling_leaves_p_silent_to_the_power_of_its_draws():
+    """With a policy that does not move: 1/3 right, groups of 2, three draws."""
+    history = train(TASK, TrainConfig(epochs=50, group_size=2, learning_rate=0.0), seeds=range(200), max_draws=3)
+    silent = (1 / 3) ** 2 + (2 / 3) ** 2
+    assert history.silent.double().mean().item() == pytest.approx(silent**3, abs=0.01)
+    assert history.draws.double().mean().item() == pytest.approx(1 + silent + silent**2, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"scale": "batch"}, "scale"),
+        ({"max_draws": 0}, "max_draws"),
+        ({"max_draws": 101}, "max_draws"),
+        ({"kl_coefs": [0.1, 0.2]}, "kl_coefs"),
+        ({"kl_coefs": [-1]}, "kl_coef"),
+    ],
+)
+def test_experiments_that_cannot_be_are_refused(arguments, field):
+    with pytest.raises(FieldError) as raised:
+        train(TASK, TrainConfig(), **arguments)
+    assert raised.value.field == field
+
+
+@pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
+def test_estimates_of_the_kl_and_their_gradients(kind):
+    """Values by hand; bias, variance and gradient against sums over all actions and autograd."""
+    x = torch.tensor([math.log(2.0), -math.log(2.0)]).double()
+    by_hand = {"k1": [0.693147, -0.693147], "k2": [0.240227, 0.240227], "k3": [0.193147, 0.306853]}
+    assert estimate_kl(x, kind).tolist() == pytest.approx(by_hand[kind], abs=1e-6)
+    logits = torch.tensor([0.3, -1.0, 2.0]).double().requires_grad_()
+    reference = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    policy = logits.softmax(-1)
+    mean, variance = estimator_moments(policy.detach(), reference, kind)
+    values = [estimate_kl((p / r).log(), kind).item() for p, r in zip(policy.detach(), reference, strict=True)]
+    expected = sum(p * v for p, v in zip(policy.tolist(), values, strict=True))
+    assert mean.item() == pytest.approx(expected)
+    assert variance.item() == pytest.approx(
+        sum(p * (v - expected) ** 2 for p, v in zip(policy.tolist(), values, strict=True))
+    )
+    kl = categorical_kl(policy.detach(), reference).item()
+    assert (abs(mean.item() - kl) < 1e-12) == (kind != "k2")
+    loss = (policy.detach() * estimate_kl((policy / reference).log(), kind)).sum()
+    (gradient,) = torch.autograd.grad(loss, logits)
+    torch.testing.assert_close(kl_loss_gradient(policy.detach(), reference, kind), gradient)
+
+
+def test_exact_kl_gradient_is_autograd_s_and_k3_s_is_that_of_the_reversed_kl():
+    logits = torch.tensor([0.3, -1.0, 2.0]).double().requires_grad_()
+    reference = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    (exact,) = torch.autograd.grad(categorical_kl(logits.softmax(-1), reference), logits)
+    (reverse,) = torch.autograd.grad((reference * (reference / logits.softmax(-1)).log()).sum(), logits)
+    policy = logits.detach().softmax(-1)
+    torch.testing.assert_close(kl_loss_gradient(policy, reference, "exact"), exact)
+    torch.testing.assert_close(kl_loss_gradient(policy, reference, "k3"), reverse)
+    for wrong in (estimate_kl, lambda x, kind: kl_loss_gradient(x, x, kind)):
+        with pytest.raises(FieldError, match="kind"):
+            wrong(policy, "k4")
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
