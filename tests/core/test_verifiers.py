@@ -492,6 +492,11 @@ def test_json_that_is_written_is_read_and_fits_its_const(value):
     assert call.passed is (value == 1)
 
 
+def test_a_reason_can_be_sent_also_with_a_lone_surrogate_in_a_path():
+    schema = {"additionalProperties": {"type": "null"}}
+    assert "\\ud800" in check(Rule("json_valid", schema), '{"\\ud800": 1}').reason.values["place"]
+
+
 def test_too_long_an_answer_is_not_read():
     rule = Rule("exact_match", "a")
     assert rule.check("a" + " " * (MAX_ANSWER - 1)).passed and not rule.check("a" + " " * MAX_ANSWER).passed
