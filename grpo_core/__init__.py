@@ -8,6 +8,8 @@ from grpo_core.history import TrainingHistory
 from grpo_core.kl import categorical_kl, entropy
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
+from grpo_core.method_training import train_method
+from grpo_core.methods import METHODS, Method, MethodHistory
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
@@ -15,6 +17,7 @@ from grpo_core.training import train
 from grpo_core.update import UpdateStep, one_update
 
 __all__ = [
+    "METHODS",
     "BanditTask",
     "Bands",
     "FieldError",
@@ -22,6 +25,8 @@ __all__ = [
     "LogitGradient",
     "LossTerms",
     "Message",
+    "Method",
+    "MethodHistory",
     "TrainConfig",
     "TrainingHistory",
     "UpdateStep",
@@ -40,5 +45,6 @@ __all__ = [
     "save_run",
     "train",
     "train_bands",
+    "train_method",
     "uniforms",
 ]  # fmt: skip
