@@ -9,6 +9,8 @@ from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_moments
 from grpo_core.leash import Rest, measure_rest, train_leashes
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
+from grpo_core.method_training import train_method
+from grpo_core.methods import METHODS, Method, MethodHistory
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
@@ -17,6 +19,7 @@ from grpo_core.training import train
 from grpo_core.update import UpdateStep, one_update
 
 __all__ = [
+    "METHODS",
     "BanditTask",
     "Bands",
     "FieldError",
@@ -24,6 +27,8 @@ __all__ = [
     "LogitGradient",
     "LossTerms",
     "Message",
+    "Method",
+    "MethodHistory",
     "Rest",
     "TrainConfig",
     "TrainingHistory",
@@ -52,5 +57,6 @@ __all__ = [
     "train",
     "train_bands",
     "train_leashes",
+    "train_method",
     "uniforms",
 ]  # fmt: skip

@@ -205,6 +205,11 @@ def _check_size(seeds, kept: int, max_draws: int, task: BanditTask, config: Trai
         kept * config.epochs * prompts * config.group_size,
         len(seeds) * prompts * config.group_size * max_draws * EPOCH_TENSORS,
     )
+    check_numbers(numbers)
+
+
+def check_numbers(numbers: int):
+    """A FieldError for a run that would hold more than MAX_NUMBERS."""
     if numbers > MAX_NUMBERS:
         raise FieldError(
             "seeds", N_("the run would hold {value:,} numbers, at most {allowed:,} are allowed: fewer {field}, epochs or samples"),
