@@ -6,7 +6,7 @@ from grpo_core.config import TrainConfig
 from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
 from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_moments, kl_loss_gradient
-from grpo_core.leash import Rest, measure_rest, train_leashes
+from grpo_core.leash import Rest, measure_rest, textbook_policy, train_leashes
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
 from grpo_core.method_training import train_method
@@ -54,6 +54,7 @@ __all__ = [
     "sample_actions",
     "save_run",
     "silent_probability",
+    "textbook_policy",
     "train",
     "train_bands",
     "train_leashes",

@@ -9,7 +9,7 @@ from grpo_core.task import BanditTask
 from grpo_core.training import train
 
 FLAT = 0.005
-"""A mean probability that changes by less than this from one quarter of a run to the next is at rest."""
+"""A mean probability that changes by less than this, and what chance does, from one quarter of a run to the next is at rest."""
 
 
 class Rest(NamedTuple):
@@ -23,10 +23,17 @@ def train_leashes(task: BanditTask, config: TrainConfig, kl_coefs, seeds, scale:
     """The same run under K coefficients, trained as one batch: probabilities [K, S, E+1, P, A]."""
     kl_coefs, seeds = tuple(kl_coefs), tuple(seeds)
     coefficient_of_each = [value for value in kl_coefs for _ in seeds]
-    together = train(
-        task, config, seeds * len(kl_coefs), keep_samples=0, kl_coefs=coefficient_of_each, scale=scale
-    )  # fmt: skip
+    together = train(task, config, seeds * len(kl_coefs), keep_samples=0, kl_coefs=coefficient_of_each, scale=scale)
     return together.probabilities.unflatten(0, (len(kl_coefs), len(seeds)))
+
+
+def textbook_policy(task: BanditTask, kl_coef: float) -> torch.Tensor:
+    """The policy that maximises reward - kl_coef * KL: proportional to reference * exp(reward / kl_coef), [P, A].
+
+    Over all kl_coef these are the best rewards that any policy has at their KL. GRPO does not stop there:
+    its advantage is not the reward, but the reward against its group. (Rafailov et al., arXiv 2305.18290, eq. 4)
+    """
+    return (task.reference_policy.log() + task.rewards / kl_coef).softmax(-1)
 
 
 def measure_rest(
@@ -48,7 +55,8 @@ def measure_rest(
     config = TrainConfig(
         epochs=epochs, group_size=group_size, learning_rate=learning_rate, optimizer=optimizer, epsilon=0.0
     )
-    right = train_leashes(task, config, kl_coefs, range(seeds), scale)[..., 0, 0].mean(1)  # [K, E+1]
+    right = train_leashes(task, config, kl_coefs, range(seeds), scale)[..., 0, 0]  # [K, S, E+1]
     quarter = epochs // 4
-    before, last = right[:, -2 * quarter : -quarter].mean(-1), right[:, -quarter:].mean(-1)
-    return Rest(last, (last - before).abs() < FLAT)
+    before, last = right[..., -2 * quarter : -quarter].mean(-1), right[..., -quarter:].mean(-1)
+    chance = 2 * (last - before).std(1) / seeds**0.5
+    return Rest(last.mean(1), (last - before).mean(1).abs() < FLAT + chance)

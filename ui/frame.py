@@ -18,11 +18,13 @@ PAGES = {
     "one_group": ("pages/1_one_group.py", N_("One group"), ":material/groups:"),
     "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
+    "kl_leash": ("pages/4_kl_leash.py", N_("KL leash"), ":material/link:"),
 }
 SHOWS = {
     "one_group": N_("A reward only means something next to its group's."),
     "one_update": N_("What those advantages do to the policy, step by step."),
     "training_run": N_("The whole run, epoch by epoch, with its curves."),
+    "kl_leash": N_("What kl_coef buys and costs, and where training comes to rest."),
 }
 """What each page makes obvious, in one sentence."""
 

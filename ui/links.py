@@ -19,10 +19,20 @@ PAGE_KEYS = {
     "one_group": ("prompt", "draw", "rewards"),
     "one_update": ("prompt", "draw", "rewards", "step"),
     "training_run": ("prompt", "curve"),
+    "kl_leash": ("prompt", "reference"),
 }
 """What a page shows beside the run's settings and the language."""
 
-ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "", "step": 1, "curve": ""}
+ALL_DEFAULTS = {
+    **DEFAULTS,
+    "lang": "en",
+    "prompt": 1,
+    "draw": 0,
+    "rewards": "",
+    "step": 1,
+    "curve": "",
+    "reference": "1/3",
+}
 STEPS = 6
 CURVES = {
     "target": N_("Target probability"),
@@ -32,7 +42,9 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
-_CHOICES = {"lang": LANGUAGES, "curve": CURVES}
+REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
+"""Probabilities of the target before training, by the text that a link holds."""
+_CHOICES = {"lang": LANGUAGES, "curve": CURVES, "reference": REFERENCES}
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6

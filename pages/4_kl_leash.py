@@ -1,0 +1,134 @@
+"""KL leash: what kl_coef buys and costs, and where the policy comes to rest."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from grpo_core import (
+    categorical_kl,
+    estimate_kl,
+    estimator_moments,
+    expected_push,
+    kl_loss_gradient,
+    resting_probability,
+    textbook_policy,
+)
+from grpo_core.kl import ESTIMATORS
+from ui import figures, leash_figures, links
+from ui.frame import choose, choose_prompt, open_page
+from ui.question import ask
+from ui.runs import leashes, predicted_rest, rest, run
+
+SWEEP = (0.0, 0.3, 0.5, 1.0, 2.0)
+MEASURED = (0.5, 0.75, 1.0, 1.5, 2.0)
+PREDICTED = tuple(np.linspace(0.45, 2, 63).tolist())
+STEPS = {
+    "SGD 0.05": {},
+    "SGD 0.5": {"learning_rate": 0.5, "epochs": 2_000},
+    "Adam 0.1": {"learning_rate": 0.1, "optimizer": "adam", "epochs": 2_000},
+}
+
+page = open_page("kl_leash")
+_ = page.gettext
+task, config = page.task, page.config
+
+st.markdown(page.prose("intro"))
+choose_prompt(page)
+kl_coefs = tuple(sorted({*SWEEP, config.kl_coef}))
+policies = leashes(task, config, kl_coefs)
+ends = policies[:, :, -1]
+kl, reward = categorical_kl(ends, task.reference_policy).mean(-1), (ends * task.rewards).sum(-1).mean(-1)
+best = [textbook_policy(task, value) for value in np.geomspace(0.05, 50, 60)]
+frontier = (
+    [categorical_kl(policy, task.reference_policy).mean().item() for policy in best],
+    [(policy * task.rewards).sum(-1).mean().item() for policy in best],
+)
+left, right = st.columns(2)
+with left:
+    figures.show(leash_figures.tradeoff(_, kl_coefs, kl, reward, frontier, config.kl_coef), "tradeoff")
+with right:
+    names, order = leash_figures.corners(_, task, page.prompt)
+    paths = leash_figures.in_corners(policies[:, 0, :, page.prompt], order)
+    reference = leash_figures.in_corners(task.reference_policy[page.prompt], order)
+    figures.show(leash_figures.simplex(_, names, kl_coefs, paths, reference, config.kl_coef), "simplex")
+st.markdown(page.prose("tradeoff"))
+
+st.subheader(_("Where it comes to rest"), anchor=False)
+st.markdown(page.prose("rest"))
+choose(
+    "reference",
+    _("Probability of the target under the reference"),
+    {text: text for text in links.REFERENCES},
+    hidden=False,
+)
+start, group_size = links.REFERENCES[links.settings()["reference"]], config.group_size
+scales = {_("with std"): "std", _("without std"): "none"}
+predicted = {name: (PREDICTED, *predicted_rest(PREDICTED, group_size, scale, start)) for name, scale in scales.items()}
+with st.spinner(_("Training until it rests …")):
+    measured = {name: (MEASURED, *rest(MEASURED, group_size, scale, start)) for name, scale in scales.items()}
+    steps = {name: rest((1.0,), group_size, "std", start, **step).probability.item() for name, step in STEPS.items()}
+odds = start / (1 - start)
+textbook = (PREDICTED, [odds * math.exp(1 / value) / (1 + odds * math.exp(1 / value)) for value in PREDICTED])
+figures.show(leash_figures.resting(_, predicted, textbook, measured, start), "rest")
+
+shown = config.kl_coef if config.kl_coef >= MEASURED[0] else 1.0
+rests = resting_probability(shown, group_size, "std", start)
+push, logit = expected_push(rests, group_size), math.log(rests / (1 - rests)) if rests < 1 else math.inf
+st.latex(r"E[\text{push}](p) = \text{kl\_coef} \cdot p\,(1-p)\,\big(\text{logit}(p) - \text{logit}(p_\text{ref})\big)")
+st.latex(rf"G = {group_size},\quad \text{{kl\_coef}} = {shown:g},\quad p = {rests:.4f}")
+if 0 < rests < 1:
+    st.latex(
+        rf"{push:.4f} = {shown:g} \cdot {rests:.4f} \cdot {1 - rests:.4f} \cdot ({logit:.3f} - ({math.log(odds):.3f}))"
+    )
+st.markdown(page.prose("textbook"))
+st.dataframe(
+    {
+        _("step"): list(steps),
+        _("measured at kl_coef 1"): [f"{value:.3f}" for value in steps.values()],
+        _("predicted for small steps"): [f"{resting_probability(1.0, group_size, 'std', start):.3f}"] * len(steps),
+    },
+    hide_index=True,
+    alt=_("Larger steps rest further from the prediction."),
+)
+
+
+def answer() -> tuple[int, str]:
+    with_std, without = (resting_probability(1.0, group_size, scale, start) for scale in ("std", "none"))
+    text = _("With kl_coef 1 it rests at {with_std:.3f} with the std and at {without:.3f} without it.")
+    right = 1 if abs(with_std - without) < 5e-4 else 0 if without < with_std else 2
+    return right, text.format(with_std=with_std, without=without)
+
+
+ask(
+    page,
+    _("Suppose the advantages are no longer divided by the std (Dr. GRPO). At kl_coef 1 the policy will rest"),
+    [_("nearer the reference"), _("at the same point"), _("further from the reference")],
+    answer,
+)
+
+st.subheader(_("How far is it? Exact KL and its estimates"), anchor=False)
+st.markdown(page.prose("estimates"))
+policy = run(task, config).probabilities[0, -1, page.prompt]
+ref = task.reference_policy[page.prompt]
+exact = categorical_kl(policy, ref).item()
+values = {kind: estimate_kl((policy / ref).log(), kind).tolist() for kind in ESTIMATORS}
+moments = {kind: tuple(part.item() for part in estimator_moments(policy, ref, kind)) for kind in ESTIMATORS}
+gradients = {kind: kl_loss_gradient(policy, ref, kind).tolist() for kind in ("exact", *ESTIMATORS)}
+first, second, third = st.columns(3)
+with first:
+    figures.show(leash_figures.estimates(_, task.actions, policy.tolist(), values, exact), "estimates")
+with second:
+    figures.show(leash_figures.estimate_errors(_, moments, exact), "errors")
+with third:
+    figures.show(leash_figures.leash_gradients(_, task.actions, gradients), "gradients")
+st.latex(r"x = \log\frac{\pi(a)}{\pi_\text{ref}(a)},\quad k_1 = x,\quad k_2 = \tfrac12 x^2,\quad k_3 = e^{-x} - 1 + x")
+likely = int(policy.argmax())
+x = values["k1"][likely]
+st.latex(
+    rf"x = \log\frac{{{policy[likely]:.3f}}}{{{ref[likely]:.3f}}} = {x:.3f},\quad k_2 = {values['k2'][likely]:.3f},"
+    rf"\quad k_3 = {math.exp(-x):.3f} - 1 + {x:.3f} = {values['k3'][likely]:.3f}"
+)
+st.markdown(page.prose("gradients"))
+with st.expander(_("What real frameworks do")):
+    st.markdown(page.prose("frameworks"))

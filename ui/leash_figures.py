@@ -1,0 +1,198 @@
+"""Plotly figures of the leash: what kl_coef buys, where policies rest, how the KL is estimated."""
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from grpo_core.kl import ESTIMATORS
+from ui.figures import blank, is_dark, kl_color, line_colors, plain
+from ui.numbers import MINUS, signed
+
+GREY = "#8A94A0"
+SYMBOLS = ("circle", "square", "diamond")
+COUNTS = 4 ** np.arange(6)
+"""Numbers of samples over which an estimate is averaged."""
+
+
+def corners(_, task, prompt: int) -> tuple[list[str], list[int]]:
+    """Three corners for any number of answers: the target, the likeliest other answer, all the rest.
+
+    Returns their names and the order of the actions in which the first two come first.
+    """
+    target = int(task.is_target[prompt].int().argmax())
+    others = [a for a in task.reference_policy[prompt].argsort(descending=True, stable=True).tolist() if a != target]
+    names = [task.actions[a] for a in (target, *others)]
+    return [*names[:2], names[2] if len(names) == 3 else _("all others")], [target, *others]
+
+
+def in_corners(policies: torch.Tensor, order: list[int]) -> torch.Tensor:
+    """[..., A] probabilities as [..., 3] for the three corners."""
+    ordered = policies[..., order]
+    return torch.stack([ordered[..., 0], ordered[..., 1:2].sum(-1), ordered[..., 2:].sum(-1)], -1)
+
+
+def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tuple[list, list], current: float):
+    """What each coefficient ends with, KL against reward, [K, S] each: median and 5-95 % of the seeds."""
+    figure = blank(
+        _("A longer leash buys reward and costs KL"), _("expected reward at the end"), _("KL at the end (nats)")
+    )
+    figure.add_scatter(
+        x=frontier[0], y=frontier[1], mode="lines", line={"color": GREY, "dash": "dash", "width": 1.5},
+        name=_("best reward that any policy has at this KL"), hoverinfo="skip",
+    )  # fmt: skip
+    low, middle, high = (torch.quantile(kl, level, dim=1).numpy() for level in (0.05, 0.5, 0.95))
+    down, center, up = (torch.quantile(reward, level, dim=1).numpy() for level in (0.05, 0.5, 0.95))
+    here = [value == current for value in kl_coefs]
+    figure.add_scatter(
+        x=middle, y=center, mode="markers+text", name=_("median of {seeds} seeds").format(seeds=kl.shape[1]),
+        text=[f"<b>{value:g}</b>" if now else f"{value:g}" for value, now in zip(kl_coefs, here, strict=True)],
+        textposition=["top left" if i % 2 else "bottom right" for i in range(len(here))], cliponaxis=False,
+        marker={
+            "color": kl_color(), "size": [13 if now else 9 for now in here],
+            "symbol": ["circle" if now else "circle-open" for now in here], "line": {"width": 2},
+        },
+        error_x={"array": high - middle, "arrayminus": middle - low, "thickness": 1, "width": 0},
+        error_y={"array": up - center, "arrayminus": center - down, "thickness": 1, "width": 0},
+        hovertemplate="kl_coef %{text}<br>KL %{x:.3f}, " + _("reward") + " %{y:.3f}<extra></extra>",
+    )  # fmt: skip
+    figure.update_layout(height=380)
+    alt = _(
+        "With kl_coef {low} the KL ends at {kl_low:.3f} and the reward at {reward_low:.3f}, with {high} at {kl_high:.3f} and {reward_high:.3f}."
+    )
+    return figure, alt.format(
+        low=f"{kl_coefs[0]:g}", kl_low=middle[0], reward_low=center[0],
+        high=f"{kl_coefs[-1]:g}", kl_high=middle[-1], reward_high=center[-1],
+    )  # fmt: skip
+
+
+def simplex(_, names: list[str], kl_coefs, paths: torch.Tensor, reference: torch.Tensor, current: float):
+    """The way of the policy from the reference, paths [K, E+1, 3] over (target, another answer, the rest)."""
+    names = [plain(name) for name in names]
+    figure = go.Figure(
+        layout={
+            "title": {"text": _("From the reference towards '{target}'").format(target=names[0]), "font": {"size": 15}, "x": 0},
+            "height": 380, "margin": {"l": 40, "r": 40, "t": 80, "b": 40}, "showlegend": False,
+            "ternary": {
+                "bgcolor": "rgba(0,0,0,0)",
+                **{
+                    axis: {"title": {"text": name}, "min": 0, "tickvals": [0.25, 0.5, 0.75], "gridcolor": "rgba(138,148,160,.35)"}
+                    for axis, name in zip(("aaxis", "baxis", "caxis"), names, strict=True)
+                },
+            },
+        }
+    )  # fmt: skip
+    text = "#E8EDF2" if is_dark() else "#1B2430"
+    for i, (value, path) in enumerate(zip(kl_coefs, paths, strict=True)):
+        a, b, c = path.T.numpy()
+        now = value == current
+        figure.add_scatterternary(
+            a=a, b=b, c=c, mode="lines", line={"color": kl_color(), "width": 3.5 if now else 1.2}, hoverinfo="skip"
+        )
+        figure.add_scatterternary(
+            a=a[-1:], b=b[-1:], c=c[-1:], mode="markers+text", text=[f"<b>{value:g}</b>" if now else f"{value:g}"],
+            textposition="middle left" if i % 2 else "middle right", textfont={"color": text}, cliponaxis=False,
+            marker={"color": kl_color(), "size": 12 if now else 8, "symbol": "circle" if now else "circle-open"},
+            hovertemplate=f"kl_coef {value:g}<br>{names[0]} %{{a:.3f}}<extra></extra>",
+        )  # fmt: skip
+    a, b, c = reference.tolist()
+    figure.add_scatterternary(
+        a=[a], b=[b], c=[c], mode="markers+text", text=[_("reference")], textposition="bottom center",
+        textfont={"color": text}, marker={"color": GREY, "size": 11, "symbol": "x"}, hoverinfo="text",
+    )  # fmt: skip
+    alt = _("The target starts at probability {start:.3f} and ends between {low:.3f} and {high:.3f}.")
+    ends = paths[:, -1, 0]
+    return figure, alt.format(start=a, low=ends.min().item(), high=ends.max().item())
+
+
+def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
+    """Predicted lines and measured points; curves: name -> (kl_coefs, first root, other roots as triples)."""
+    figure = blank(
+        _("Where training comes to rest: predicted lines, measured points"), _("probability of the target"), "kl_coef"
+    )
+    colors = line_colors()
+    for i, (name, (x, first, others)) in enumerate(curves.items()):
+        color = colors[i]
+        figure.add_scatter(x=x, y=first, mode="lines", name=name, line={"color": color, "width": 2.5})
+        for holds, symbol, label in ((True, "circle", _("holds too")), (False, "circle-open", _("does not hold"))):
+            points = [(k, p) for k, p, stable in others if stable == holds]
+            if points:
+                figure.add_scatter(
+                    x=[k for k, _p in points], y=[p for _k, p in points], mode="markers",
+                    name=f"{name}: {label}", marker={"color": color, "size": 4, "symbol": symbol},
+                )  # fmt: skip
+        rest = measured[name]
+        figure.add_scatter(
+            x=rest[0], y=rest[1], mode="markers", name=f"{name}: {_('measured')}",
+            marker={
+                "color": color, "size": 11, "line": {"width": 2},
+                "symbol": [SYMBOLS[i] if flat else SYMBOLS[i] + "-open" for flat in rest[2]],
+            },
+            hovertemplate="kl_coef %{x}: %{y:.3f}<extra></extra>",
+        )  # fmt: skip
+    figure.add_scatter(
+        x=textbook[0],
+        y=textbook[1],
+        mode="lines",
+        name=_("textbook optimum"),
+        line={"color": GREY, "width": 2, "dash": "dash"},
+    )
+    figure.add_hline(reference, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=_("reference"))
+    figure.update_yaxes(range=[0, 1.05])
+    figure.update_layout(height=420, legend={"y": -0.22})
+    alt = _("With the std training rests far further from the reference than without it.")
+    return figure, alt
+
+
+def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
+    """The value of each estimate for each action that may be sampled; the exact KL as a line."""
+    names = [f"{plain(action)} ({p:.2f})" for action, p in zip(actions, policy, strict=True)]
+    figure = blank(_("One sample: k1 can be negative"), _("estimate (nats)"), _("sampled answer (π)"))
+    for i, kind in enumerate(ESTIMATORS):
+        figure.add_bar(
+            x=names, y=values[kind], name=kind, marker={"color": line_colors()[i], "pattern": {"shape": ("", "/", "x")[i]}},
+            hovertemplate=f"{kind} = %{{y:.3f}}<extra></extra>",
+        )  # fmt: skip
+    figure.add_hline(kl, line={"color": kl_color(), "width": 2}, annotation_text=f"KL {kl:.3f}")
+    figure.update_xaxes(type="category")
+    alt = _("The exact KL is {kl:.3f}; k1 reaches from {low} to {high}.")
+    return figure, alt.format(kl=kl, low=signed(min(values["k1"])), high=signed(max(values["k1"])))
+
+
+def estimate_errors(_, moments: dict[str, tuple[float, float]], kl: float):
+    """Root mean square error of the mean of n samples: sqrt(bias^2 + variance / n)."""
+    figure = blank(_("More samples: k2 keeps its bias"), _("error of the mean (nats)"), _("samples"))
+    for i, kind in enumerate(ESTIMATORS):
+        mean, variance = moments[kind]
+        error = np.sqrt((mean - kl) ** 2 + variance / COUNTS)
+        figure.add_scatter(
+            x=COUNTS, y=error, mode="lines+markers", name=kind,
+            line={"color": line_colors()[i], "dash": ("solid", "dash", "dot")[i], "width": 2.5},
+            hovertemplate=f"{kind}: √(({mean:.3f} {MINUS} {kl:.3f})² + {variance:.3f} / %{{x}}) = %{{y:.3f}}<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(type="log", tickvals=COUNTS)
+    figure.update_yaxes(rangemode="tozero")
+    bias = moments["k2"][0] - kl
+    return figure, _("The bias of k2 is {bias}; the errors of k1 and k3 shrink to 0.").format(bias=signed(bias, 3))
+
+
+def leash_gradients(_, actions, gradients: dict[str, list[float]]):
+    """The leash's gradient per logit when an estimate is used as the loss."""
+    figure = blank(_("As a loss, k1 does not pull"), _("dKL / dlogit"), _("answer"))
+    figure.add_bar(
+        x=[plain(action) for action in actions],
+        y=gradients["exact"],
+        name=_("exact, k2"),
+        marker={"color": kl_color()},
+    )
+    for i, kind in ((0, "k1"), (2, "k3")):
+        figure.add_bar(
+            x=[plain(action) for action in actions], y=gradients[kind], name=kind,
+            marker={"color": line_colors()[i], "pattern": {"shape": ("", "", "x")[i]}},
+        )  # fmt: skip
+    figure.update_traces(hovertemplate="%{y:+.4f}<extra></extra>")
+    figure.update_xaxes(type="category")
+    pairs = ", ".join(
+        f"{plain(a)} {signed(e, 3)} / {signed(g, 3)}"
+        for a, e, g in zip(actions, gradients["exact"], gradients["k3"], strict=True)
+    )
+    return figure, _("Exact and k3, per logit: {pairs}.").format(pairs=pairs)
