@@ -18,11 +18,13 @@ PAGES = {
     "one_group": ("pages/1_one_group.py", N_("One group"), ":material/groups:"),
     "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
+    "ppo_dpo_grpo": ("pages/7_ppo_dpo_grpo.py", N_("PPO, DPO, GRPO"), ":material/compare_arrows:"),
 }
 SHOWS = {
     "one_group": N_("A reward only means something next to its group's."),
     "one_update": N_("What those advantages do to the policy, step by step."),
     "training_run": N_("The whole run, epoch by epoch, with its curves."),
+    "ppo_dpo_grpo": N_("What each of the three needs, and what each gives up."),
 }
 """What each page makes obvious, in one sentence."""
 

@@ -19,10 +19,20 @@ PAGE_KEYS = {
     "one_group": ("prompt", "draw", "rewards"),
     "one_update": ("prompt", "draw", "rewards", "step"),
     "training_run": ("prompt", "curve"),
+    "ppo_dpo_grpo": ("methods", "prompt"),
 }
 """What a page shows beside the run's settings and the language."""
 
-ALL_DEFAULTS = {**DEFAULTS, "lang": "en", "prompt": 1, "draw": 0, "rewards": "", "step": 1, "curve": ""}
+ALL_DEFAULTS = {
+    **DEFAULTS,
+    "lang": "en",
+    "prompt": 1,
+    "draw": 0,
+    "rewards": "",
+    "step": 1,
+    "curve": "",
+    "methods": "three",
+}
 STEPS = 6
 CURVES = {
     "target": N_("Target probability"),
@@ -32,7 +42,8 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
-_CHOICES = {"lang": LANGUAGES, "curve": CURVES}
+METHOD_SETS = {"three": N_("PPO, DPO, GRPO"), "all": N_("All six")}
+_CHOICES = {"lang": LANGUAGES, "curve": CURVES, "methods": METHOD_SETS}
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6
