@@ -149,7 +149,7 @@ def _band(_, figure, quantiles, seeds: int, color: str, start: int = 0, median: 
     figure.add_trace(
         go.Scatter(
             x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
-            fillcolor=_faint(color), line={"width": 0}, hoverinfo="skip", showlegend=False, mode="lines",
+            fillcolor=faint(color), line={"width": 0}, hoverinfo="skip", showlegend=False, mode="lines",
         )
     )  # fmt: skip
     if median:
@@ -161,7 +161,7 @@ def _band(_, figure, quantiles, seeds: int, color: str, start: int = 0, median: 
         )  # fmt: skip
 
 
-def _faint(color: str) -> str:
+def faint(color: str) -> str:
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.15)"
 

@@ -19,12 +19,16 @@ PAGES = {
     "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
     "kl_leash": ("pages/4_kl_leash.py", N_("KL leash"), ":material/link:"),
+    "silent_groups": ("pages/5_silent_groups.py", N_("Silent groups"), ":material/volume_off:"),
+    "ppo_dpo_grpo": ("pages/7_ppo_dpo_grpo.py", N_("PPO, DPO, GRPO"), ":material/compare_arrows:"),
 }
 SHOWS = {
     "one_group": N_("A reward only means something next to its group's."),
     "one_update": N_("What those advantages do to the policy, step by step."),
     "training_run": N_("The whole run, epoch by epoch, with its curves."),
     "kl_leash": N_("What kl_coef buys and costs, and where training comes to rest."),
+    "silent_groups": N_("Why group size and difficulty decide how much is learned."),
+    "ppo_dpo_grpo": N_("What each of the three needs, and what each gives up."),
 }
 """What each page makes obvious, in one sentence."""
 

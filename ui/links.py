@@ -20,6 +20,8 @@ PAGE_KEYS = {
     "one_update": ("prompt", "draw", "rewards", "step"),
     "training_run": ("prompt", "curve"),
     "kl_leash": ("prompt", "reference"),
+    "silent_groups": ("prompt", "dynamic"),
+    "ppo_dpo_grpo": ("methods", "prompt"),
 }
 """What a page shows beside the run's settings and the language."""
 
@@ -32,6 +34,7 @@ ALL_DEFAULTS = {
     "step": 1,
     "curve": "",
     "reference": "1/3",
+    "methods": "three",
 }
 STEPS = 6
 CURVES = {
@@ -44,7 +47,8 @@ CURVES = {
 }
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
-_CHOICES = {"lang": LANGUAGES, "curve": CURVES, "reference": REFERENCES}
+METHOD_SETS = {"three": N_("PPO, DPO, GRPO"), "all": N_("All six")}
+_CHOICES = {"lang": LANGUAGES, "curve": CURVES, "reference": REFERENCES, "methods": METHOD_SETS}
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6

@@ -6,8 +6,10 @@ import streamlit as st
 import torch
 
 from grpo_core import (
+    METHODS,
     BanditTask,
     Bands,
+    Method,
     Rest,
     TrainConfig,
     TrainingHistory,
@@ -18,6 +20,8 @@ from grpo_core import (
     train_bands,
     train_leashes,
 )
+from grpo_core.method_bands import MethodBands, silent_shares, train_method_bands
+from grpo_core.method_training import sample_pairs
 
 
 def _task_key(task: BanditTask):
@@ -61,3 +65,29 @@ def predicted_rest(kl_coefs: tuple[float, ...], group_size: int, scale: str, ref
     points = [resting_points(value, group_size, scale, reference) for value in kl_coefs]
     further = [(value, p, holds) for value, roots in zip(kl_coefs, points, strict=True) for p, holds in roots[1:]]
     return [roots[0][0] for roots in points], further
+
+
+def method_bands(task: BanditTask, config: TrainConfig, names) -> dict[str, MethodBands]:
+    """Every named method of METHODS over the seeds 0, 1, 2, ..."""
+    return {name: labelled_bands(task, config, METHODS[name]) for name in names}
+
+
+def labelled_bands(task: BanditTask, config: TrainConfig, method: Method) -> MethodBands:
+    """The same of a method that is no preset, such as DPO with other labels."""
+    return _method_bands(task, replace(config, seed=0), method)
+
+
+@st.cache_resource(max_entries=96, hash_funcs={BanditTask: _task_key}, show_spinner=False)
+def _method_bands(task: BanditTask, config: TrainConfig, method: Method) -> MethodBands:
+    return train_method_bands(task, config, method)
+
+
+@st.cache_resource(max_entries=32, hash_funcs={BanditTask: _task_key}, show_spinner=False)
+def silent(task: BanditTask, config: TrainConfig):
+    return silent_shares(task, config)
+
+
+@st.cache_resource(max_entries=32, hash_funcs={BanditTask: _task_key}, show_spinner=False)
+def pairs(task: BanditTask, config: TrainConfig):
+    """DPO's data of the seed on screen, [P, A, A] counts of (chosen, rejected)."""
+    return sample_pairs(task, config, METHODS["DPO"].pairs, (config.seed,))[0]
