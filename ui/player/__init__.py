@@ -1,7 +1,7 @@
 """The player: a whole run as JSON, drawn and played in the browser without the server.
 
 player.html, player.css, views.js and player.js are one Streamlit component and, inlined, the offline hand-out;
-with loop.html instead they are Home's picture of the loop.
+with loop.html instead they are Home's picture of the loop, with silent.html the map of Silent groups.
 """
 
 import json
@@ -9,13 +9,15 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 import torch
 
-from grpo_core import Bands, TrainingHistory
+from grpo_core import Bands, TrainingHistory, silent_probability
 from grpo_core.messages import N_
 
 MAX_FRAMES = 101
+MAP_COLUMNS = 40
 MAX_CELLS = 8
 """Up to this group size the table has a cell per sample, above it one per distinct action."""
 
@@ -44,6 +46,11 @@ TEXTS = {
     "std": N_("std"),
     "target": N_("target"),
     "silent": N_("silent group: every advantage is 0"),
+    "map": N_("P(silent): dark is silent; the dots are this run's prompts"),
+    "silent_groups": N_("Silent groups in each epoch"),
+    "silent_chance": N_("P(silent)"),
+    "silent_counted": N_("counted"),
+    "silent_expected": N_("expected"),
     "band": N_("Bands: the same settings with {seeds} seeds, 5–95 %."),
     "policy": N_("1 Policy"),
     "policy_says": N_("How probable is each answer?"),
@@ -58,13 +65,14 @@ TEXTS = {
 }
 
 _HERE = Path(__file__).parent
-_HTML, _LOOP, _CSS, _VIEWS, _CONTROLS = (
+_HTML, _LOOP, _SILENT, _CSS, _VIEWS, _CONTROLS = (
     (_HERE / name).read_text(encoding="utf-8")
-    for name in ("player.html", "loop.html", "player.css", "views.js", "player.js")
+    for name in ("player.html", "loop.html", "silent.html", "player.css", "views.js", "player.js")
 )
 _JS = _VIEWS + _CONTROLS
 _player = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
 _loop = st.components.v2.component("grpo_loop", html=_LOOP, css=_CSS, js=_JS)
+_silent = st.components.v2.component("grpo_silent", html=_SILENT, css=_CSS, js=_JS)
 
 
 def player_texts(_) -> dict[str, str]:
@@ -76,13 +84,27 @@ def player(
     history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int, on_prompt: Callable[[int], None]
 ) -> None:
     """Show the run of the first seed; a click on a prompt calls `on_prompt` with its index."""
+    _player(
+        key="player", data=player_data(history, texts, band, prompt), on_prompt_change=_clicked("player", on_prompt)
+    )
 
+
+def silent_player(
+    history: TrainingHistory, texts: dict[str, str], band: Bands, prompt: int, on_prompt: Callable[[int], None]
+) -> None:
+    """The same run on the map of silent groups."""
+    data = player_data(history, texts, band, prompt) | {"id": "silent_groups"}
+    add_silence(data, history, texts, band)
+    _silent(key="silent", data=data, on_prompt_change=_clicked("silent", on_prompt))
+
+
+def _clicked(key: str, on_prompt: Callable[[int], None]) -> Callable[[], None]:
     def clicked() -> None:
-        chosen = st.session_state["player"].get("prompt")
+        chosen = st.session_state[key].get("prompt")
         if chosen is not None:
             on_prompt(int(chosen))
 
-    _player(key="player", data=player_data(history, texts, band, prompt), on_prompt_change=clicked)
+    return clicked
 
 
 def loop(history: TrainingHistory, texts: dict[str, str], prompt: int, links: dict[str, str]) -> None:
@@ -134,6 +156,24 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
             "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band and band.entropy)],
         },
     }
+
+
+def add_silence(data: dict, history: TrainingHistory, texts: dict[str, str], band: Bands) -> None:
+    """The map P(silent) over p and G, each prompt's place on it, and the silent groups that were counted."""
+    group_size, prompts = history.config.group_size, len(history.task.prompts)
+    sizes = sorted({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, group_size})
+    p = (np.arange(MAP_COLUMNS) + 0.5) / MAP_COLUMNS
+    frames = torch.tensor(data["epochs"]) - 1
+    chance = torch.from_numpy(silent_probability(history.target_probabilities[0, frames].numpy(), group_size))
+    counted = _line(texts["silent_counted"], history.silent_share[0] * prompts, frames, band.silent_share * prompts)
+    expected = {"name": texts["silent_expected"], "values": _rounded(chance.sum(-1), 4)}
+    data["map"] = {
+        "sizes": sizes,
+        "row": sizes.index(group_size),
+        "table": silent_probability(p, np.array(sizes)[:, None]).round(2).tolist(),
+        "chance": _rounded(chance, 3),
+    }
+    data["curves"]["silent"] = [counted, expected]
 
 
 def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title: str, lang: str) -> str:

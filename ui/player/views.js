@@ -7,7 +7,7 @@ const DASHES = ["none", "6 4", "2 4", "8 3 2 3"];
 function makeViews({ data, root, stopAt, choosePrompt }) {
   const { texts, prompts, actions } = data;
   const last = data.epochs.length - 1;
-  const makers = { heatmap, groups, bars, curve, stage };
+  const makers = { heatmap, groups, bars, curve, stage, map };
   return [...root.querySelectorAll("[data-view]")].map((node) => makers[node.dataset.view](node));
 
   function promptHeader(p) {
@@ -45,12 +45,12 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
 
   function heatmap(node) {
     const cells = table(node, [texts.prompt, ...actions], actions.length);
-    const [ink, paper] = ["--ink", "--paper"].map((name) => getComputedStyle(root).getPropertyValue(name).split(",").map(Number));
+    const [ink, paper] = palette();
     return (frame) =>
       cells.forEach((row, p) =>
         row.forEach((cell, a) => {
           const value = data.probabilities[frame][p][a];
-          const color = paper.map((from, i) => Math.round(from + (ink[i] - from) * value));
+          const color = mixed(ink, paper, value);
           cell.replaceChildren(value.toFixed(3));
           if (data.targets[p][a]) cell.append(make("small", "", texts.target));
           cell.className = data.targets[p][a] ? "target" : "";
@@ -59,6 +59,15 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
           cell.title = `π(${actions[a]} | ${prompts[p]}) = ${value.toFixed(3)}`;
         }),
       );
+  }
+
+  // The two ends of the probability scale.
+  function palette() {
+    return ["--ink", "--paper"].map((name) => getComputedStyle(root).getPropertyValue(name).split(",").map(Number));
+  }
+
+  function mixed(ink, paper, share) {
+    return paper.map((from, i) => Math.round(from + (ink[i] - from) * share));
   }
 
   function groups(node) {
@@ -180,6 +189,60 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
     const [mean, std] = [data.mean[frame][p], data.std[frame][p]];
     if (std === 0) return texts.silent;
     return `(${data.rewards[p][a]} ${MINUS} ${mean.toFixed(2)}) / (${std.toFixed(2)} + ${data.epsilon}) = ${signed(data.advantages[frame][p][a])}`;
+  }
+
+  // P(silent) over probability and group size, with a dot for each prompt.
+  function map(card) {
+    const plot = card.querySelector(".plot");
+    const { sizes, table, row } = data.map;
+    const columns = table[0].length;
+    const [ink, paper] = palette();
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", `0 0 ${columns} ${sizes.length}`);
+    svg.setAttribute("preserveAspectRatio", "none");
+    table.forEach((line, r) =>
+      line.forEach((value, c) => {
+        const color = mixed(ink, paper, value);
+        path(svg, `M${c} ${sizes.length - 1 - r}h1.02v1.02h-1.02z`, `fill:rgb(${color})`);
+      }),
+    );
+    const y = (r) => ((r + 0.5) / sizes.length) * 100;
+    const here = make("div", "here");
+    here.style.bottom = `${(row / sizes.length) * 100}%`;
+    here.style.height = `${100 / sizes.length}%`;
+    plot.replaceChildren(svg, here);
+    sizes.forEach((size, r) => {
+      const tick = make("span", "tick y", r === row ? `G ${size}` : size);
+      tick.style.bottom = `${y(r)}%`;
+      plot.append(tick);
+    });
+    [0, 0.25, 0.5, 0.75, 1].forEach((p) => {
+      const tick = make("span", "tick x", `p ${p}`);
+      tick.style.left = `${p * 100}%`;
+      plot.append(tick);
+    });
+    const legend = make("p", "legend");
+    const dots = prompts.map((prompt, p) => {
+      const dot = make("div", "dot", p + 1);
+      const value = make("output");
+      const item = make("span", "", `${p + 1} ${prompt}`);
+      dot.style.bottom = `${y(row)}%`;
+      item.append(value);
+      legend.append(item);
+      plot.append(dot);
+      return [dot, value];
+    });
+    card.querySelector(".legend")?.remove();
+    card.querySelector("h3").after(legend);
+    plot.setAttribute("role", "img");
+    return (frame) => {
+      dots.forEach(([dot, value], p) => {
+        const probability = data.curves.probability[p].values[frame];
+        dot.style.left = `${probability * 100}%`;
+        value.textContent = `p ${probability.toFixed(3)}, ${texts.silent_chance} ${data.map.chance[frame][p].toFixed(3)}`;
+      });
+      label(plot, legend.textContent);
+    };
   }
 
   function curve(card) {
