@@ -35,6 +35,7 @@ ALL_DEFAULTS = {
     "curve": "",
     "reference": "1/3",
     "methods": "three",
+    "dynamic": "off",
 }
 STEPS = 6
 CURVES = {
@@ -48,7 +49,13 @@ CURVES = {
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
 METHOD_SETS = {"three": N_("PPO, DPO, GRPO"), "all": N_("All six")}
-_CHOICES = {"lang": LANGUAGES, "curve": CURVES, "reference": REFERENCES, "methods": METHOD_SETS}
+_CHOICES = {
+    "lang": LANGUAGES,
+    "curve": CURVES,
+    "reference": REFERENCES,
+    "methods": METHOD_SETS,
+    "dynamic": ("off", "on"),
+}
 _WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6

@@ -91,3 +91,12 @@ def silent(task: BanditTask, config: TrainConfig):
 def pairs(task: BanditTask, config: TrainConfig):
     """DPO's data of the seed on screen, [P, A, A] counts of (chosen, rejected)."""
     return sample_pairs(task, config, METHODS["DPO"].pairs, (config.seed,))[0]
+
+
+@st.cache_resource(max_entries=32, hash_funcs={BanditTask: _task_key}, show_spinner=False)
+def drawn_again(task: BanditTask, config: TrainConfig, max_draws: int) -> tuple[torch.Tensor, torch.Tensor, float]:
+    """Mean samples drawn before each epoch [E+1], target probability [S, E+1], and the silent share of the groups."""
+    seeds = range(max(4, min(64, band_seeds(task, config) // max_draws)))
+    history = train(task, config, seeds=seeds, keep_samples=0, max_draws=max_draws)
+    drawn = config.group_size * history.draws.double().sum(-1).mean(0).cumsum(0)
+    return torch.cat([drawn.new_zeros(1), drawn]), history.target_probability, history.silent_share.mean().item()
