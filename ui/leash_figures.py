@@ -31,6 +31,16 @@ def in_corners(policies: torch.Tensor, order: list[int]) -> torch.Tensor:
     return torch.stack([ordered[..., 0], ordered[..., 1:2].sum(-1), ordered[..., 2:].sum(-1)], -1)
 
 
+def _labels(kl_coefs, places: list[float], current: float) -> list[str]:
+    """The coefficient at each point, left out where another point with a label is too near."""
+    labels, taken = [""] * len(kl_coefs), []
+    for i in sorted(range(len(kl_coefs)), key=lambda i: kl_coefs[i] != current):
+        if all(abs(places[i] - place) > 0.08 for place in taken):
+            labels[i] = f"<b>{kl_coefs[i]:g}</b>" if kl_coefs[i] == current else f"{kl_coefs[i]:g}"
+            taken.append(places[i])
+    return labels
+
+
 def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tuple[list, list], current: float):
     """What each coefficient ends with, KL against reward, [K, S] each: median and 5-95 % of the seeds."""
     figure = blank(
@@ -45,15 +55,14 @@ def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tupl
     here = [value == current for value in kl_coefs]
     figure.add_scatter(
         x=middle, y=center, mode="markers+text", name=_("median of {seeds} seeds").format(seeds=kl.shape[1]),
-        text=[f"<b>{value:g}</b>" if now else f"{value:g}" for value, now in zip(kl_coefs, here, strict=True)],
-        textposition=["top left" if i % 2 else "bottom right" for i in range(len(here))], cliponaxis=False,
+        text=_labels(kl_coefs, middle.tolist(), current), customdata=kl_coefs, textposition="bottom right", cliponaxis=False,
         marker={
             "color": kl_color(), "size": [13 if now else 9 for now in here],
             "symbol": ["circle" if now else "circle-open" for now in here], "line": {"width": 2},
         },
         error_x={"array": high - middle, "arrayminus": middle - low, "thickness": 1, "width": 0},
         error_y={"array": up - center, "arrayminus": center - down, "thickness": 1, "width": 0},
-        hovertemplate="kl_coef %{text}<br>KL %{x:.3f}, " + _("reward") + " %{y:.3f}<extra></extra>",
+        hovertemplate="kl_coef %{customdata:g}<br>KL %{x:.3f}, " + _("reward") + " %{y:.3f}<extra></extra>",
     )  # fmt: skip
     figure.update_layout(height=380)
     alt = _(
@@ -82,6 +91,7 @@ def simplex(_, names: list[str], kl_coefs, paths: torch.Tensor, reference: torch
         }
     )  # fmt: skip
     text = "#E8EDF2" if is_dark() else "#1B2430"
+    labels = _labels(kl_coefs, paths[:, -1, 0].tolist(), current)
     for i, (value, path) in enumerate(zip(kl_coefs, paths, strict=True)):
         a, b, c = path.T.numpy()
         now = value == current
@@ -89,8 +99,8 @@ def simplex(_, names: list[str], kl_coefs, paths: torch.Tensor, reference: torch
             a=a, b=b, c=c, mode="lines", line={"color": kl_color(), "width": 3.5 if now else 1.2}, hoverinfo="skip"
         )
         figure.add_scatterternary(
-            a=a[-1:], b=b[-1:], c=c[-1:], mode="markers+text", text=[f"<b>{value:g}</b>" if now else f"{value:g}"],
-            textposition="middle left" if i % 2 else "middle right", textfont={"color": text}, cliponaxis=False,
+            a=a[-1:], b=b[-1:], c=c[-1:], mode="markers+text", text=[labels[i]],
+            textposition="middle right", textfont={"color": text}, cliponaxis=False,
             marker={"color": kl_color(), "size": 12 if now else 8, "symbol": "circle" if now else "circle-open"},
             hovertemplate=f"kl_coef {value:g}<br>{names[0]} %{{a:.3f}}<extra></extra>",
         )  # fmt: skip
@@ -136,7 +146,12 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
         name=_("textbook optimum"),
         line={"color": GREY, "width": 2, "dash": "dash"},
     )
-    figure.add_hline(reference, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=_("reference"))
+    figure.add_hline(
+        reference,
+        line={"color": GREY, "width": 1, "dash": "dot"},
+        annotation_text=_("reference"),
+        annotation_position="top left",
+    )
     figure.update_yaxes(range=[0, 1.05])
     figure.update_layout(height=420, legend={"y": -0.22})
     alt = _("With the std training rests far further from the reference than without it.")
