@@ -132,10 +132,10 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
                 )  # fmt: skip
         rest = measured[name]
         figure.add_scatter(
-            x=rest[0], y=rest[1], mode="markers", name=f"{name}: {_('measured')}",
+            x=rest[0], y=rest[1].tolist(), mode="markers", name=f"{name}: {_('measured')}",
             marker={
                 "color": color, "size": 11, "line": {"width": 2},
-                "symbol": [SYMBOLS[i] if flat else SYMBOLS[i] + "-open" for flat in rest[2]],
+                "symbol": [SYMBOLS[i] if flat else SYMBOLS[i] + "-open" for flat in rest[2].tolist()],
             },
             hovertemplate="kl_coef %{x}: %{y:.3f}<extra></extra>",
         )  # fmt: skip

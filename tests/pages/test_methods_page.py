@@ -1,7 +1,6 @@
 """The page PPO, DPO, GRPO: its charts, table, scenes, formulas and question against the core."""
 
 import base64
-import json
 import re
 from dataclasses import replace
 
@@ -11,15 +10,11 @@ import torch
 
 from grpo_core import METHODS, TrainConfig, chapter_task, one_update, train, train_method
 from grpo_core.method_bands import MethodBands, method_seeds, silent_shares, train_method_bands
-from tests.pages.test_pages import open_page, shown
+from tests.pages.reading import charts, open_page, shown
 from ui.method_figures import NAMES
 
 TASK = chapter_task()
 NAME = "ppo_dpo_grpo"
-
-
-def charts(page) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
 
 
 def numbers(values) -> np.ndarray:

@@ -2,40 +2,13 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from grpo_core import TrainConfig, chapter_task, findings, group_advantages, one_update, train
+from tests.pages.reading import PAGES, open_page, shown
 from ui import links
 from ui.share import share_link
-
-ROOT = Path(__file__).parent.parent.parent
-PAGES = {
-    "home": "app.py",
-    "one_group": "pages/1_one_group.py",
-    "one_update": "pages/2_one_update.py",
-    "training_run": "pages/3_training_run.py",
-    "ppo_dpo_grpo": "pages/7_ppo_dpo_grpo.py",
-}
-
-
-def open_page(name: str, **params: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if name != "home":
-        page.switch_page(PAGES[name])
-    for key, value in params.items():
-        page.query_params[key] = value
-    return page.run()
-
-
-def shown(page: AppTest) -> str:
-    texts = [
-        element.value for kind in ("markdown", "caption", "title", "subheader", "warning") for element in page.get(kind)
-    ]
-    html = [element.proto.body for element in page.get("html")]
-    return "\n".join([*texts, *html])
 
 
 @pytest.mark.parametrize("name", PAGES)

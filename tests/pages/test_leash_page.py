@@ -1,0 +1,84 @@
+"""KL leash: its figures hold the core's numbers, for every group size and reference."""
+
+import json
+
+import numpy as np
+import pytest
+
+from grpo_core import (
+    TrainConfig,
+    categorical_kl,
+    chapter_task,
+    estimate_kl,
+    kl_loss_gradient,
+    measure_rest,
+    resting_points,
+    resting_probability,
+    train,
+)
+from tests.pages.reading import charts, numbers, open_page, trace
+
+
+def test_each_coefficient_is_its_own_run():
+    page = open_page("kl_leash", epochs="15", kl_coef="0.3", seed="7")
+    tradeoff, simplex = charts(page)[:2]
+    points = tradeoff["data"][1]
+    coefficients = numbers(points["customdata"])
+    assert coefficients == [0, 0.3, 0.5, 1, 2]
+    seeds = int(points["name"].split()[2])
+    for place, kl_coef in enumerate(coefficients):
+        history = train(chapter_task(), TrainConfig(epochs=15, kl_coef=kl_coef), seeds=[7, *range(seeds - 1)])
+        assert numbers(points["x"])[place] == pytest.approx(history.mean_kl[:, -1].quantile(0.5).item())
+        path = simplex["data"][2 * place]
+        target = history.probabilities[0, :, 0, 0].tolist()
+        assert numbers(path["a"]) == pytest.approx(target)
+
+
+@pytest.mark.parametrize(("group_size", "reference", "start"), [(4, "1/3", 1 / 3), (64, "0.01", 0.01)])
+def test_predicted_and_measured_resting_points(group_size, reference, start):
+    chart = charts(open_page("kl_leash", group_size=str(group_size), reference=reference))[2]
+    for name, scale in (("with std", "std"), ("without std", "none")):
+        line, points = trace(chart, name), trace(chart, f"{name}: measured")
+        predicted = resting_probability(np.array(numbers(line["x"])), group_size, scale, start)
+        assert numbers(line["y"]) == pytest.approx(predicted.tolist())
+        assert numbers(points["y"]) == pytest.approx(
+            measure_rest(numbers(points["x"]), group_size, scale, start).probability.tolist()
+        )
+    further = [
+        p for k in numbers(trace(chart, "with std")["x"]) for p in resting_points(k, group_size, "std", start)[1:]
+    ]
+    shown = {
+        name: [t for t in chart["data"] if t["name"] == f"with std: {name}"] for name in ("holds too", "does not hold")
+    }
+    assert sum(len(numbers(t["y"])) for traces in shown.values() for t in traces) == len(further)
+    assert bool(further) == (start == 0.01)
+
+
+def test_the_resting_equation_comes_out():
+    formula = open_page("kl_leash", kl_coef="1").get("latex")[2].value.strip("$\n ")
+    left, right = formula.split(" = ")
+    factors = right.replace(r"\cdot", "*").replace("(-0.693)", "-0.693").replace("- -", "+ ")
+    kl_coef, p, q, logits = (part.strip() for part in factors.split("*"))
+    high, low = logits.strip("()").split(" + ")
+    assert float(kl_coef) * float(p) * float(q) * (float(high) + float(low)) == pytest.approx(float(left), abs=2e-3)
+
+
+def test_estimates_are_those_of_the_run_s_last_policy():
+    values, _, gradients = charts(open_page("kl_leash", epochs="8", prompt="2", seed="3"))[3:]
+    task = chapter_task()
+    policy = train(task, TrainConfig(epochs=8, seed=3)).probabilities[0, -1, 1]
+    reference = task.reference_policy[1]
+    for kind in ("k1", "k2", "k3"):
+        assert numbers(trace(values, kind)["y"]) == pytest.approx(
+            estimate_kl((policy / reference).log(), kind).tolist()
+        )
+    assert numbers(trace(gradients, "k3")["y"]) == pytest.approx((policy - reference).tolist())
+    exact = kl_loss_gradient(policy, reference, "exact").tolist()
+    assert numbers(trace(gradients, "exact, k2")["y"]) == pytest.approx(exact)
+    assert f"KL {categorical_kl(policy, reference).item():.3f}" in json.dumps(values["layout"]["annotations"])
+
+
+def test_the_question_is_answered_by_the_theory():
+    page = open_page("kl_leash")
+    page.radio(key="kl_leash_prediction").set_value(0).run()
+    assert len(page.success) == 1 and "0.720" in page.success[0].value and "0.514" in page.success[0].value
