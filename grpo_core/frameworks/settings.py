@@ -1,0 +1,43 @@
+"""What is wrong with a setting, said by name: nothing that a framework was told is silently ignored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grpo_core.messages import N_, FieldError, Message
+
+
+class UnsupportedSetting(FieldError):
+    """A setting, or a value of one, that is not covered: `field` names it."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An algorithm in a framework's settings, and what these cannot say, in words."""
+
+    settings: dict
+    differences: tuple[Message, ...]
+
+
+def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framework: str) -> dict:
+    """The settings, the missing ones at the framework's default.
+
+    neutral  settings that are accepted only at the values at which they do nothing
+    """
+    for name, value in settings.items():
+        if name in neutral:
+            if value not in neutral[name]:
+                raise UnsupportedSetting(
+                    name, N_("{field} is covered only as {neutral!r}, not {value!r}"), neutral=neutral[name][0], value=value
+                )  # fmt: skip
+        elif name not in defaults:
+            raise UnsupportedSetting(name, N_("{field} is not among the covered settings of {framework}"), framework=framework)
+    return {**defaults, **{name: value for name, value in settings.items() if name not in neutral}}
+
+
+def choose(name: str, value, choices: Mapping):
+    """The choice that a setting stands for; UnsupportedSetting if it is none of them."""
+    if value not in choices:
+        raise UnsupportedSetting(
+            name, N_("{field} is covered for {allowed}, not {value!r}"), value=value, allowed=", ".join(map(str, choices))
+        )  # fmt: skip
+    return choices[value]
