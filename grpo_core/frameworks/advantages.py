@@ -56,7 +56,9 @@ class Estimator:
         """Rewards [N, G] or [N, G, F] -> advantages [N, G]; see `Algorithm.advantages`."""
         rewards = padded(rewards)
         if rewards.shape[1] < self.smallest:
-            raise FieldError("rewards", N_("{field} must have at least {minimum} samples in each group"), minimum=self.smallest)
+            raise FieldError(
+                "rewards", N_("{field} must have at least {minimum} samples in each group"), minimum=self.smallest
+            )
         if self.group_size not in (None, rewards.shape[1]):
             raise FieldError("rewards", N_("{field} must have {size} samples in each group"), size=self.group_size)
         total = self.total(rewards)
@@ -64,12 +66,7 @@ class Estimator:
         lengths = torch.ones_like(total) if lengths is None else padded(lengths).to(total).nan_to_num(nan=0.0)
         if kl is not None and self.kl_in == "reward":
             total = total - self.kl_coef * torch.as_tensor(kl, dtype=total.dtype).sum(-1)
-        if self.decoupled:
-            each = rewards if rewards.ndim == 3 else rewards[..., None]
-            compared = [self.compare(reward, lengths) for reward in each.unbind(-1)]
-            advantages = (torch.stack(compared, -1).nan_to_num(nan=0.0) * self.weight(each)).sum(-1)
-        else:
-            advantages = self.compare(total, lengths)
+        advantages = self.decoupled_sum(rewards, lengths) if self.decoupled else self.compare(total, lengths)
         if self.limits is not None:
             advantages = advantages.clamp(*self.limits)
         counted = lengths
@@ -98,6 +95,12 @@ class Estimator:
                 weights=len(weights), functions=functions,
             )  # fmt: skip
         return torch.tensor(weights, dtype=rewards.dtype)
+
+    def decoupled_sum(self, rewards: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Each reward function compared on its own, then the weighted sum: [N, G, F] -> [N, G], NaN where none scored."""
+        each = rewards if rewards.ndim == 3 else rewards[..., None]
+        compared = torch.stack([self.compare(reward, lengths) for reward in each.unbind(-1)], -1)
+        return (compared * self.weight(each)).nansum(-1).masked_fill(each.isnan().all(-1), math.nan)
 
     def compare(self, rewards: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """(reward - baseline) / scale: [N, G] -> [N, G], NaN or 0 where not scored."""
@@ -141,7 +144,9 @@ def padded(rows) -> torch.Tensor:
             rows = [[[math.nan if x is None else x for x in cell] for cell in row] for row in rows]
     rewards = checked_rewards(rows)
     if rewards.ndim not in (2, 3):
-        raise FieldError("rewards", N_("{field} must be groups of samples: [groups, G] or [groups, G, reward functions]"))
+        raise FieldError(
+            "rewards", N_("{field} must be groups of samples: [groups, G] or [groups, G, reward functions]")
+        )
     return rewards
 
 

@@ -81,7 +81,9 @@ class Algorithm:
                  reward; left out it is 0. Where it is subtracted token by token the result is [groups, G, T]
         """
         if self.estimator is None:
-            raise UnsupportedSetting("advantage estimator", N_("{field}: these advantages cannot be computed from rewards alone"))
+            raise UnsupportedSetting(
+                "advantage estimator", N_("{field}: these advantages cannot be computed from rewards alone")
+            )
         if kl is not None and self.estimator.kl_in is None:
             raise FieldError("kl", N_("{field}: this algorithm has no KL in the reward"))
         return self.estimator(rewards, lengths, kl)
@@ -93,7 +95,7 @@ class Algorithm:
     def kl(self, log_prob, ref_log_prob, old_log_prob=None, mask=None) -> torch.Tensor:
         """KL(policy || reference) per token, before its coefficient, differentiable: [B, T] -> [B, T]."""
         tokens = self._tokens(log_prob, old_log_prob, mask, None)
-        return self.token_kl(tokens.log_prob, torch.as_tensor(ref_log_prob).to(tokens.log_prob), tokens.ratio)
+        return self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
 
     def loss(self, log_prob, old_log_prob, ref_log_prob, mask, advantages) -> Loss:
         """The loss of one batch: log-probs and mask [B, T], advantages [B] or [B, T].
@@ -113,7 +115,7 @@ class Algorithm:
         if self.kl_coef != 0:
             if ref_log_prob is None:
                 raise FieldError("ref_log_prob", N_("{field} is needed: the loss has a KL term"))
-            kl = self.token_kl(tokens.log_prob, torch.as_tensor(ref_log_prob).to(tokens.log_prob), tokens.ratio)
+            kl = self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
             per_token = per_token + self.kl_coef * kl
             value = value + self.kl_coef * (self.kl_aggregation or self.aggregation)(kl, tokens.mask)
         with torch.no_grad():
@@ -121,12 +123,16 @@ class Algorithm:
         return Loss(value, torch.where(tokens.mask > 0, per_token, 0.0) * tokens.mask, metrics)
 
     def _tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
-        log_prob = torch.as_tensor(log_prob)
-        old = log_prob.detach() if old_log_prob is None else torch.as_tensor(old_log_prob).to(log_prob)
-        mask = torch.ones_like(log_prob) if mask is None else torch.as_tensor(mask).to(log_prob)
-        advantages = torch.zeros_like(log_prob) if advantages is None else torch.as_tensor(advantages).to(log_prob)
-        if advantages.ndim == 1:
-            advantages = advantages[:, None]
+        if not isinstance(log_prob, torch.Tensor):
+            log_prob = torch.as_tensor(log_prob, dtype=torch.float64)
+        old = log_prob.detach() if old_log_prob is None else same_shape("old_log_prob", old_log_prob, log_prob)
+        mask = torch.ones_like(log_prob) if mask is None else same_shape("mask", mask, log_prob)
+        if advantages is None:
+            advantages = torch.zeros_like(log_prob)
+        else:
+            advantages = torch.as_tensor(advantages).to(log_prob)
+            advantages = advantages[:, None] if advantages.ndim == 1 else advantages
+            same_shape("advantages", advantages.expand(*advantages.shape[:-1], log_prob.shape[-1]), log_prob)
         log_ratio = log_prob - old
         return Tokens(log_prob, old, log_ratio, self.ratio(log_prob, log_ratio, mask), advantages, mask)
 
@@ -148,3 +154,14 @@ def sample_std(rewards: torch.Tensor) -> torch.Tensor:
     """Std (ddof 1) of the scored rewards, NaN for fewer than two: [..., G] -> [...]."""
     std = compare_in_group(rewards, 1, 0.0)[1]
     return std.masked_fill((~rewards.isnan()).sum(-1) < 2, math.nan)
+
+
+def same_shape(name: str, values, log_prob: torch.Tensor) -> torch.Tensor:
+    """Values as a tensor of log_prob's type; FieldError if their shape is another."""
+    values = torch.as_tensor(values).to(log_prob)
+    if values.shape != log_prob.shape:
+        raise FieldError(
+            name, N_("{field} must have the shape of log_prob, {expected}, not {shape}"),
+            expected=tuple(log_prob.shape), shape=tuple(values.shape),
+        )  # fmt: skip
+    return values

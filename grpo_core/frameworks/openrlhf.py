@@ -62,7 +62,9 @@ def from_openrlhf(settings: Mapping) -> Algorithm:
         surrogate=Clip(config["clip_eps_low"], config["clip_eps_high"], dual=dual),
         token_kl=token_kl(config),
         kl_coef=config["kl_coef"] if config["use_kl_loss"] else 0.0,
-        aggregation=per_token if config["token_level_loss"] and not sequences else per_worker(config, "seq-mean-token-mean"),
+        aggregation=per_token
+        if config["token_level_loss"] and not sequences
+        else per_worker(config, "seq-mean-token-mean"),
         kl_aggregation=per_token,
         loss_metrics=loss_metrics,
         group_metrics=lambda _, rewards: {"group_reward_std": sample_std(rewards)[:, None].expand_as(rewards)},

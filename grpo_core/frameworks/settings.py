@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 from grpo_core.messages import N_, FieldError, Message
 
@@ -18,10 +19,11 @@ class Exported:
     differences: tuple[Message, ...]
 
 
-def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framework: str) -> dict:
+def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framework: str, optional=()) -> dict:
     """The settings, the missing ones at the framework's default.
 
     neutral  settings that are accepted only at the values at which they do nothing
+    optional settings whose default is a number and that can be None
     """
     for name, value in settings.items():
         if name in neutral:
@@ -30,7 +32,11 @@ def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framew
                     name, N_("{field} is covered only as {neutral!r}, not {value!r}"), neutral=neutral[name][0], value=value
                 )  # fmt: skip
         elif name not in defaults:
-            raise UnsupportedSetting(name, N_("{field} is not among the covered settings of {framework}"), framework=framework)
+            raise UnsupportedSetting(
+                name, N_("{field} is not among the covered settings of {framework}"), framework=framework
+            )
+        elif isinstance(defaults[name], Real) and not isinstance(defaults[name], bool):
+            check_number(name, value, defaults[name], optional)
     return {**defaults, **{name: value for name, value in settings.items() if name not in neutral}}
 
 
@@ -41,3 +47,13 @@ def choose(name: str, value, choices: Mapping):
             name, N_("{field} is covered for {allowed}, not {value!r}"), value=value, allowed=", ".join(map(str, choices))
         )  # fmt: skip
     return choices[value]
+
+
+def check_number(name: str, value, default: Real, optional):
+    """A number where the default is one; from 1 on where the default is a whole number."""
+    if value is None and name in optional:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise FieldError(name, N_("{field} must be a number, not {value!r}"), value=value)
+    if isinstance(default, int) and value < 1:
+        raise FieldError(name, N_("{field} must be at least {minimum}, not {value!r}"), minimum=1, value=value)

@@ -98,7 +98,9 @@ class Sapo:
     negative: float = 1.05
 
     def __call__(self, tokens: Tokens) -> tuple[torch.Tensor, dict]:
-        temperature = torch.full_like(tokens.advantages, self.negative).masked_fill(tokens.advantages > 0, self.positive)
+        temperature = torch.full_like(tokens.advantages, self.negative).masked_fill(
+            tokens.advantages > 0, self.positive
+        )
         return -torch.sigmoid(temperature * (tokens.ratio - 1)) * 4 / temperature * tokens.advantages, {}
 
 

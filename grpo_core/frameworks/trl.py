@@ -52,7 +52,11 @@ def from_trl(settings: Mapping) -> Algorithm:
         framework=NAME,
         estimator=estimator(config, training),
         ratio=Ratio(
-            choose("importance_sampling_level", config["importance_sampling_level"], {"token": "token", "sequence": "sequence"})
+            choose(
+                "importance_sampling_level",
+                config["importance_sampling_level"],
+                {"token": "token", "sequence": "sequence"},
+            )
         ),
         surrogate=surrogate,
         token_kl=TokenKl("k3", corrected=config["use_bias_correction_kl"]),
@@ -85,9 +89,14 @@ def aggregation(config: dict, loss_type: str, training: bool) -> Aggregation:
         generation = config["steps_per_generation"] if training else 1
         tokens = config["num_items_in_batch"]
         return Aggregation(
-            "token-mean", None if tokens is None else max(tokens, 1), count_empty=True, factor=(generation or steps) / steps
+            "token-mean",
+            None if tokens is None else max(tokens, 1),
+            count_empty=True,
+            factor=(generation or steps) / steps,
         )
-    kind = {"grpo": "seq-mean-token-mean", "sapo": "seq-mean-token-mean", "bnpo": "token-mean"}.get(loss_type, "seq-mean-token-sum")
+    kind = {"grpo": "seq-mean-token-mean", "sapo": "seq-mean-token-mean", "bnpo": "token-mean"}.get(
+        loss_type, "seq-mean-token-sum"
+    )
     length = config["max_completion_length"] if loss_type == "dr_grpo" else None
     return Aggregation(kind, count_empty=True, length=length, factor=1 / steps)
 
@@ -134,12 +143,7 @@ def group_metrics(algorithm: Algorithm, rewards: torch.Tensor) -> dict:
     """reward, reward_std over the whole batch, and frac_reward_zero_std by the std that scaled the advantages."""
     estimator = algorithm.estimator
     total = estimator.total(rewards)
-    if estimator.decoupled:
-        each = rewards if rewards.ndim == 3 else rewards[..., None]
-        compared = torch.stack([estimator.compare(reward, torch.ones_like(reward)) for reward in each.unbind(-1)], -1)
-        scaled_by = (compared.nan_to_num(nan=0.0) * estimator.weight(each)).sum(-1).masked_fill(total.isnan(), torch.nan)
-    else:
-        scaled_by = total
+    scaled_by = estimator.decoupled_sum(rewards, torch.ones_like(total)) if estimator.decoupled else total
     if estimator.decoupled or estimator.scale == "batch std":
         scaled_by = scaled_by.flatten()
     std = sample_std(scaled_by) if scaled_by.shape[-1] > 1 else torch.zeros(())

@@ -26,7 +26,7 @@ DEFAULTS = {
 does not have: the KL term alone, without its coefficient."""
 NEUTRAL = {"gamma": (1.0, None), "lam": (1.0, None), "entropy_coeff": (0,)}
 POLICY_LOSS = {"kl_cov_ratio": 0.0002, "ppo_kl_coef": 0.1, "dro_beta": None}
-KL_CTRL = {"kl_coef": 0.001}
+KL_CTRL = {"type": "fixed", "kl_coef": 0.001}
 BATCH = {"dp_size": 1, "batch_num_tokens": None, "global_batch_size": None, "loss_scale_factor": None}
 
 ESTIMATORS = {
@@ -56,7 +56,7 @@ def from_verl(settings: Mapping) -> Algorithm:
     As in verl, a setting that the loss_mode does not read (clip_ratio_c with gspo) changes nothing.
     rollout_is_weights is the batch's [B, T] tensor of that name.
     """
-    config = with_defaults(settings, DEFAULTS, NEUTRAL, NAME)
+    config = with_defaults(settings, DEFAULTS, NEUTRAL, NAME, optional=("clip_ratio_low", "clip_ratio_high"))
     mode = choose("loss_mode", config["loss_mode"], {name: name for name in LOSS_MODES})
     batch = nested("global_batch_info", config["global_batch_info"], BATCH)
     agg_mode = config["loss_agg_mode"]
@@ -88,7 +88,9 @@ def nested(name: str, given: Mapping, defaults: Mapping) -> dict:
     """A setting that is a group of settings."""
     for key in given:
         if key not in defaults:
-            raise UnsupportedSetting(f"{name}.{key}", N_("{field} is not among the covered settings of {framework}"), framework=NAME)
+            raise UnsupportedSetting(
+                f"{name}.{key}", N_("{field} is not among the covered settings of {framework}"), framework=NAME
+            )
     return {**defaults, **given}
 
 
@@ -105,7 +107,9 @@ def estimator(config: dict) -> Estimator:
             raise UnsupportedSetting(
                 "use_kl_in_reward", N_("{field} is covered only as {neutral!r}, not {value!r}"), neutral=False, value=True
             )  # fmt: skip
-        slots = {**slots, "kl_in": "reward", "kl_coef": nested("kl_ctrl", config["kl_ctrl"], KL_CTRL)["kl_coef"]}
+        control = nested("kl_ctrl", config["kl_ctrl"], KL_CTRL)
+        choose("kl_ctrl.type", control["type"], {"fixed": None})
+        slots = {**slots, "kl_in": "reward", "kl_coef": control["kl_coef"]}
     return Estimator(ddof=1, epsilon=config["epsilon"], **slots)
 
 
@@ -114,7 +118,12 @@ def token_kl(config: dict) -> TokenKl:
     setting = "kl_penalty" if config["use_kl_in_reward"] and not config["use_kl_loss"] else "kl_loss_type"
     kind = config[setting]
     if config["use_kl_in_reward"] and config["use_kl_loss"] and config["kl_penalty"] != kind:
-        raise UnsupportedSetting("kl_penalty", N_("{field} is covered for {allowed}, not {value!r}"), value=config["kl_penalty"], allowed=kind)
+        raise UnsupportedSetting(
+            "kl_penalty",
+            N_("{field} is covered for {allowed}, not {value!r}"),
+            value=config["kl_penalty"],
+            allowed=kind,
+        )
     estimate = choose(setting, kind, {**KINDS, **{f"{name}+": base for name, base in KINDS.items()}})
     clamps = {"log_limits": (-20.0, 20.0), "limits": (-10.0, 10.0)} if estimate == "k3" else {}
     return TokenKl(estimate, gradient="k2" if kind.endswith("+") else "own", **clamps)
@@ -129,7 +138,9 @@ def loss_slots(config: dict, mode: str | None):
     clamped, free, dual = Ratio("token", (-20.0, 20.0)), Ratio(), config["clip_ratio_c"]
     if mode == "vanilla":
         if not dual > 1:
-            raise FieldError("clip_ratio_c", N_("{field} must be above {minimum}, not {value!r}"), minimum=1, value=dual)
+            raise FieldError(
+                "clip_ratio_c", N_("{field} must be above {minimum}, not {value!r}"), minimum=1, value=dual
+            )
         return clamped, Clip(low, high, dual=dual)
     if mode == "gspo":
         return Ratio("sequence forward", (-math.inf, 10.0)), Clip(low, high)
@@ -147,7 +158,9 @@ def loss_slots(config: dict, mode: str | None):
     if mode == "dro":
         beta = special["dro_beta"]
         if beta is None or beta <= 0:
-            raise FieldError("policy_loss.dro_beta", N_("{field} must be above {minimum}, not {value!r}"), minimum=0, value=beta)
+            raise FieldError(
+                "policy_loss.dro_beta", N_("{field} must be above {minimum}, not {value!r}"), minimum=0, value=beta
+            )
         return free, Quadratic(beta)
     return free, LogProb() if mode == "gpg" else None
 
