@@ -67,7 +67,7 @@ def from_openrlhf(settings: Mapping) -> Algorithm:
         else per_worker(config, "seq-mean-token-mean"),
         kl_aggregation=per_token,
         loss_metrics=loss_metrics,
-        group_metrics=lambda _, rewards: {"group_reward_std": sample_std(rewards)[:, None].expand_as(rewards)},
+        group_metrics=group_metrics,
     )
 
 
@@ -94,3 +94,9 @@ def loss_metrics(scored: Scored) -> dict:
     if scored.kl is not None:
         metrics["kl"] = algorithm.kl_aggregation(scored.kl, mask).item()
     return metrics
+
+
+def group_metrics(_, rewards) -> dict:
+    """group_reward_std, of each completion's group: [N, G]."""
+    total = Estimator().total(rewards)
+    return {"group_reward_std": sample_std(total)[:, None].expand_as(total)}

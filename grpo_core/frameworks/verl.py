@@ -26,7 +26,7 @@ DEFAULTS = {
 does not have: the KL term alone, without its coefficient."""
 NEUTRAL = {"gamma": (1.0, None), "lam": (1.0, None), "entropy_coeff": (0,)}
 POLICY_LOSS = {"kl_cov_ratio": 0.0002, "ppo_kl_coef": 0.1, "dro_beta": None}
-KL_CTRL = {"type": "fixed", "kl_coef": 0.001}
+KL_CTRL = {"type": "fixed", "kl_coef": 0.001, "horizon": 10000, "target_kl": 0.1}
 BATCH = {"dp_size": 1, "batch_num_tokens": None, "global_batch_size": None, "loss_scale_factor": None}
 
 ESTIMATORS = {
