@@ -143,7 +143,7 @@ class Algorithm:
             drift = tokens.sequence_mean(-tokens.log_ratio.detach())
             weights = ((tokens.advantages >= 0) | (drift <= self.drop_above)).to(tokens.mask)
         if self.rollout_weights is not None:
-            rollout = torch.tensor(self.rollout_weights).to(tokens.mask)
+            rollout = torch.tensor(self.rollout_weights, dtype=tokens.mask.dtype)
             if isinstance(self.surrogate, GeoMean):  # one loss per sequence: their geometric mean
                 rollout = tokens.sequence_mean((rollout + 1e-10).log()).exp()
             weights = weights * rollout

@@ -43,7 +43,8 @@ def from_trl(settings: Mapping) -> Algorithm:
     if loss_type == "cispo":
         surrogate = Cispo(0.0, high)
     elif loss_type == "sapo":
-        surrogate = Sapo(config["sapo_temperature_pos"], config["sapo_temperature_neg"])
+        # TRL's torch.where makes them float32 whatever the log-probs are.
+        surrogate = Sapo(*(torch.tensor(config[f"sapo_temperature_{sign}"]).item() for sign in ("pos", "neg")))
     elif loss_type == "vespo":
         surrogate = Vespo(*(config[f"vespo_{name}"] for name in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")))
     else:
