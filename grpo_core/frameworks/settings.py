@@ -1,6 +1,6 @@
 """What is wrong with a setting, said by name: nothing that a framework was told is silently ignored."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 
@@ -35,14 +35,18 @@ def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framew
             raise UnsupportedSetting(
                 name, N_("{field} is not among the covered settings of {framework}"), framework=framework
             )
-        elif isinstance(defaults[name], Real) and not isinstance(defaults[name], bool):
+        elif isinstance(defaults[name], bool):
+            choose(name, value, {True: True, False: False, None: False})
+        elif isinstance(defaults[name], Real):
             check_number(name, value, defaults[name], optional)
+        elif isinstance(defaults[name], Mapping) and not isinstance(value, Mapping):
+            raise FieldError(name, N_("{field} must be settings by name, not {value!r}"), value=value)
     return {**defaults, **{name: value for name, value in settings.items() if name not in neutral}}
 
 
 def choose(name: str, value, choices: Mapping):
     """The choice that a setting stands for; UnsupportedSetting if it is none of them."""
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:
         raise UnsupportedSetting(
             name, N_("{field} is covered for {allowed}, not {value!r}"), value=value, allowed=", ".join(map(str, choices))
         )  # fmt: skip

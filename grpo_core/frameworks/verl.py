@@ -70,6 +70,8 @@ def from_verl(settings: Mapping) -> Algorithm:
         aggregation = Aggregation("seq-mean-token-mean", count_empty=True)
     ratio, surrogate = loss_slots(config, mode)
     weights = config["rollout_is_weights"]
+    if weights is not None:
+        weights = tuple(map(tuple, torch.as_tensor(weights, dtype=torch.float64).tolist()))
     return Algorithm(
         framework=NAME,
         estimator=None if config["adv_estimator"] is None else estimator(config),
@@ -79,7 +81,7 @@ def from_verl(settings: Mapping) -> Algorithm:
         kl_coef=1.0 if mode is None else config["kl_loss_coef"] if config["use_kl_loss"] else 0.0,
         aggregation=aggregation,
         kl_aggregation=None if kl_aggregation == aggregation else kl_aggregation,
-        rollout_weights=None if weights is None else tuple(map(tuple, torch.as_tensor(weights).tolist())),
+        rollout_weights=weights,
         loss_metrics=no_metrics if mode is None else loss_metrics,
     )
 

@@ -218,6 +218,9 @@ def test_what_is_not_covered_is_refused_by_name(build, settings, field):
     [
         (frameworks.from_trl, {"epsilon": "0.2"}, "epsilon"),
         (frameworks.from_trl, {"beta": math.nan}, "beta"),
+        (frameworks.from_trl, {"loss_type": ["dapo"]}, "loss_type"),
+        (frameworks.from_trl, {"use_bias_correction_kl": "false"}, "use_bias_correction_kl"),
+        (frameworks.from_verl, {"global_batch_info": None}, "global_batch_info"),
         (frameworks.from_trl, {"gradient_accumulation_steps": 0}, "gradient_accumulation_steps"),
         (frameworks.from_verl, {"clip_ratio_c": 1.0}, "clip_ratio_c"),
         (frameworks.from_verl, {"loss_mode": "dro"}, "policy_loss.dro_beta"),
