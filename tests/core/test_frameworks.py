@@ -486,3 +486,100 @@ def test_the_ratio_s_levels():
     forward = Ratio("sequence forward")(log_prob, log_prob, mask)
     close(forward, [[math.exp(0.4)] * 3], 1e-12)
     close(torch.autograd.grad(forward[0, 0], log_prob)[0], [[math.exp(0.4), 0, 0]], 1e-12)
+
+
+def test_an_unscored_completion_has_no_part_in_the_baseline():
+    opo = frameworks.from_verl({"adv_estimator": "opo"})
+    scored = opo.advantages([[1.0, 0.0, 0.0]], [[1, 2, 1]])
+    close(opo.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], scored, 1e-12)
+    close(
+        opo.advantages([[1.0, 0.0, 0.0], [1.0, 0.0]], [[1, 2, 1], [1, 1]]),
+        [[0.75, -0.25, -0.25], [0.5, -0.5, 0.0]],
+        1e-12,
+    )
+
+
+@pytest.mark.parametrize(
+    "build, setting", [(frameworks.from_verl, "kl_loss_type"), (frameworks.from_openrlhf, "kl_estimator")]
+)
+def test_a_clamped_k3_far_from_the_reference_has_gradient_0_not_nan(build, setting):
+    log_prob = torch.tensor([-2000.0, -1.0], dtype=torch.float64, requires_grad=True)
+    value = build({setting: "k3"}).kl(log_prob, torch.tensor([-1.0, -2000.0], dtype=torch.float64))
+    close(value, [10.0, 10.0], 0)
+    close(torch.autograd.grad(value.sum(), log_prob)[0], [0.0, 0.0], 0)
+
+
+def test_vespo_clamps_the_log_ratios_and_their_sum():
+    vespo = frameworks.from_trl({"loss_type": "vespo", "vespo_k_pos": 0.5, "vespo_lambda_pos": 1.5})
+    for log_ratios, log_weight in (([30.0, -29.0], 0.0), ([-15.0, -9.0], math.log(1e-8)), ([0.5, 0.25], 0.75)):
+        log_prob = torch.tensor([log_ratios], dtype=torch.float64) - 40
+        result = vespo.loss(log_prob, torch.full_like(log_prob, -40.0), None, torch.ones_like(log_prob), [1.0])
+        phi = math.exp(1.5 + 0.5 * log_weight - 1.5 * math.exp(log_weight))
+        assert result.metrics["vespo/phi_seq_mean"] == pytest.approx(phi, rel=1e-6)
+
+
+def test_the_ratio_s_log_is_clamped():
+    log_ratio = torch.tensor([[25.0, -25.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    ratio = Ratio("token", (-20.0, 20.0))(log_ratio, log_ratio, torch.ones(1, 3))
+    close(ratio, [[math.exp(20), math.exp(-20), math.e]], 1e-12)
+    close(torch.autograd.grad(ratio.sum(), log_ratio)[0], [[0, 0, math.e]], 1e-12)
+
+
+def one_token_each(settings: dict, new: list, old: list, advantages: list) -> frameworks.Loss:
+    """verl's loss of completions of one token, by their probabilities; the sum."""
+    new, old = (torch.tensor(p, dtype=torch.float64).log()[:, None] for p in (new, old))
+    algorithm = frameworks.from_verl({"loss_agg_mode": "token-sum", **settings})
+    return algorithm.loss(new, old, None, torch.ones_like(new), advantages)
+
+
+def test_dppo_by_hand():
+    """A token counts until it has moved too far in the direction of its advantage; its ratio is capped."""
+    settings = {"clip_ratio_low": 0.05, "clip_ratio_high": 0.1, "clip_ratio_c": 1.5}
+    new, old, advantages = [0.6, 0.4, 0.5, 0.5, 0.25], [0.1, 0.8, 0.4, 0.6, 0.2], [1.0, -1.0, -1.0, 1.0, 1.0]
+    tv = one_token_each({**settings, "loss_mode": "dppo_tv"}, new, old, advantages)
+    terms = [0.0, 0.0, -1.25 * math.log(2), 0.5 / 0.6 * math.log(2), 1.25 * math.log(4)]
+    close(tv.per_token, torch.tensor(terms)[:, None], 1e-6)
+    assert tv.metrics["actor/pg_clipfrac"] == pytest.approx(0.4)
+    far = one_token_each({**settings, "loss_mode": "dppo_tv"}, [0.09], [0.01], [1.0])
+    close(far.value, -1.5 * math.log(0.09), 1e-12)
+    assert far.metrics["actor/pg_clipfrac_lower"] == pytest.approx(1)
+
+    binary_kl = 0.2 * math.log(0.2 / 0.5) + 0.8 * math.log(0.8 / 0.5)
+    for limit, expected in ((binary_kl * 0.99, 0.0), (binary_kl * 1.01, -2.5 * math.log(0.5))):
+        kl = {"loss_mode": "dppo_kl", "clip_ratio_high": limit, "clip_ratio_c": 20.0}
+        close(one_token_each(kl, [0.5], [0.2], [1.0]).value, expected, 1e-12)
+
+
+def test_kl_cov_holds_the_tokens_with_the_largest_covariance():
+    """Centred, the rare and bad second token comes first; without centring it would be the last."""
+    settings = {"loss_mode": "kl_cov", "policy_loss": {"kl_cov_ratio": 0.25, "ppo_kl_coef": 2.0}}
+    new, old = [0.9, 0.01, 0.8, 0.7], [0.5, 0.02, 0.8, 0.7]
+    result = one_token_each(settings, new, old, [2.0, 1.0, 2.0, 2.0])
+    expected = [-2 * 0.9 / 0.5, -0.5 + 2 * math.log(2), -2.0, -2.0]
+    close(result.per_token, torch.tensor(expected, dtype=torch.float64)[:, None], 1e-12)
+
+
+def test_geo_mean_takes_the_geometric_mean_of_rollout_weights():
+    inputs = batch(tokens=2, sequences=2) | {"mask": torch.tensor([[1, 1], [1, 0]])}
+    settings = {"loss_mode": "geo_mean"}
+    weighted = frameworks.from_verl(settings | {"rollout_is_weights": [[4.0, 1.0], [3.0, 99.0]]}).loss(**inputs)
+    plain = frameworks.from_verl(settings).loss(**inputs)
+    close(weighted.per_token, plain.per_token * torch.tensor([[2.0], [3.0]]), 1e-9)
+
+
+def test_evaluation_is_not_accumulated():
+    inputs = batch()
+    accumulated = {"gradient_accumulation_steps": 4, "steps_per_generation": 2, "num_items_in_batch": 9}
+    for loss_type, factor in (
+        ("grpo", 1 / 4),
+        ("bnpo", 1 / 4),
+        ("luspo", 1 / 4),
+        ("dr_grpo", 1 / 4),
+        ("dapo", 2 / 4),
+        ("cispo", 2 / 4),
+    ):
+        train, evaluation = (
+            frameworks.from_trl({"loss_type": loss_type, "mode": mode, **accumulated}).loss(**inputs).value
+            for mode in ("train", "eval")
+        )
+        close(train, evaluation * factor, 1e-12)
