@@ -583,3 +583,29 @@ def test_evaluation_is_not_accumulated():
             for mode in ("train", "eval")
         )
         close(train, evaluation * factor, 1e-12)
+
+
+def test_verl_s_gspo_gives_each_token_the_sequence_s_ratio_and_its_own_gradient():
+    log_prob = torch.tensor([[-1.0, -2.0]], dtype=torch.float64, requires_grad=True)
+    inputs = {
+        "old_log_prob": torch.tensor([[-1.1, -2.1]], dtype=torch.float64),
+        "ref_log_prob": None,
+        "mask": torch.ones(1, 2),
+    }
+    gspo = frameworks.from_verl({"loss_mode": "gspo", "loss_agg_mode": "token-sum"})
+    result = gspo.loss(log_prob, **inputs, advantages=[[1.0, -3.0]])
+    close(torch.autograd.grad(result.value, log_prob)[0], [[-math.exp(0.1), 3 * math.exp(0.1)]], 1e-9)
+    far = gspo.loss(log_prob, **{**inputs, "old_log_prob": log_prob.detach() - 12}, advantages=[-1.0])
+    close(far.value, 2 * math.exp(10), 1e-12)
+    assert not torch.autograd.grad(far.value, log_prob)[0].any()
+
+
+def test_openrlhf_s_gspo_takes_the_mean_over_sequences_whatever_token_level_loss_says():
+    inputs = batch()
+    settings = {"policy_loss_type": "gspo", "clip_eps_low": 0.2, "clip_eps_high": 0.3}
+    result = frameworks.from_openrlhf(settings | {"token_level_loss": True}).loss(**inputs)
+    assert result.value == frameworks.from_openrlhf(settings | {"token_level_loss": False}).loss(**inputs).value
+    mask = inputs["mask"]
+    ratio = (((inputs["log_prob"] - inputs["old_log_prob"]) * mask).sum(-1) / mask.sum(-1)).exp()
+    gain = torch.minimum(ratio * inputs["advantages"], ratio.clamp(0.8, 1.3) * inputs["advantages"])
+    close(result.value, -gain.mean(), 1e-9)
