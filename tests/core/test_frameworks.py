@@ -282,11 +282,11 @@ def test_max_rl_divides_by_the_mean():
 
 
 def test_kl_in_the_reward_by_hand():
-    rewards, kl = [[1.0, 0.0]], torch.tensor([[[0.1, 0.2], [0.3, 0.0]]], dtype=torch.float64)
+    rewards, kl = [[1.0, 0.0]], torch.tensor([[[0.1, 0.2], [0.1, 0.0]]], dtype=torch.float64)
     verl = frameworks.from_verl({"adv_estimator": "rloo", "use_kl_in_reward": True, "kl_ctrl": {"kl_coef": 0.5}})
-    close(verl.advantages(rewards, kl=kl), [[1.0, -1.0]], 1e-12)  # both lose 0.15
+    close(verl.advantages(rewards, kl=kl), [[0.9, -0.9]], 1e-12)  # one loses 0.15, the other 0.05
     openrlhf = frameworks.from_openrlhf({"advantage_estimator": "dr_grpo", "kl_coef": 0.5})
-    close(openrlhf.advantages(rewards, [[2, 1]], kl), [[[0.35, 0.4], [-0.65, 0.0]]], 1e-12)
+    close(openrlhf.advantages(rewards, [[2, 1]], kl), [[[0.35, 0.4], [-0.55, 0.0]]], 1e-12)
     close(openrlhf.advantages(rewards, [[2, 1]]), [[0.5, -0.5]], 1e-12)
     with pytest.raises(FieldError, match="kl"):
         frameworks.from_trl({}).advantages(rewards, kl=kl)
@@ -491,6 +491,9 @@ def test_the_ratio_s_levels():
 def test_an_unscored_completion_has_no_part_in_the_baseline():
     opo = frameworks.from_verl({"adv_estimator": "opo"})
     scored = opo.advantages([[1.0, 0.0, 0.0]], [[1, 2, 1]])
+    whitened = frameworks.from_verl({"adv_estimator": "reinforce_plus_plus_baseline"})
+    expected = whitened.advantages([[1.0, 0.0, 0.0]], [[1, 2, 1]])
+    close(whitened.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], expected, 1e-12)
     close(opo.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], scored, 1e-12)
     close(
         opo.advantages([[1.0, 0.0, 0.0], [1.0, 0.0]], [[1, 2, 1], [1, 1]]),
