@@ -1,0 +1,177 @@
+"""Advantage estimators of the frameworks: baseline, scale, whitening, each a slot.
+
+advantage = whiten((reward - baseline) / scale), for groups of completions, NaN = not scored.
+Not about: the chapter's own advantage (`grpo_core.advantages`, whose group statistics are used here).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from grpo_core.advantages import checked_rewards, compare_in_group
+from grpo_core.messages import N_, FieldError
+
+BASELINES = ("none", "group mean", "leave-one-out", "batch mean", "length-weighted mean", "second best")
+SCALES = ("none", "group std", "batch std", "group mean", "share of non-zero rewards")
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """How rewards become advantages. The defaults are the chapter's.
+
+    baseline    what a reward r is compared with. group mean; leave-one-out: the mean of the others (RLOO,
+                arXiv 2402.14740); batch mean: of all completions; length-weighted mean: of the group (OPO,
+                arXiv 2505.23585); second best: the best keeps its lead, all others get 0 (pass@k, arXiv 2503.19595)
+    scale       what the difference is divided by. group std; batch std: of all rewards; group mean (MaxRL, arXiv
+                2602.02710); share of non-zero rewards: of all completions (GPG, arXiv 2504.02546)
+    ddof        of the stds; epsilon is added to std and group mean
+    lone        a group with one scored completion: "zero", or "reward" (its own reward, over 1 + epsilon)
+    smallest    groups of fewer completions are refused; group_size: of any other number, None: of none
+    whitening   afterwards: None; "completions": (a - mean) / (std + epsilon) over all completions;
+                "tokens": verl's, a counted once per response token, ddof 1, (a - mean) / sqrt(var + 1e-8);
+                "tokens, ddof 0": OpenRLHF's, / sqrt(max(var, 1e-8)); "token mean": a - mean
+    decoupled   each reward function is compared on its own before the weighted sum (GDPO, arXiv 2601.05242)
+    weights     of the reward functions; None: all 1
+    limits      the advantage is clipped to this range, before whitening
+    kl_in       with a KL in the reward: "reward": it is subtracted before comparing (verl); "return": each token's
+                advantage loses the KL from there on, after comparing (OpenRLHF); kl_coef is its coefficient
+    """
+
+    baseline: str = "group mean"
+    scale: str = "group std"
+    ddof: int = 0
+    epsilon: float = 1e-6
+    lone: str = "zero"
+    smallest: int = 1
+    group_size: int | None = None
+    whitening: str | None = None
+    decoupled: bool = False
+    weights: tuple[float, ...] | None = None
+    limits: tuple[float, float] | None = None
+    kl_in: str | None = None
+    kl_coef: float = 0.0
+
+    def __call__(self, rewards, lengths=None, kl=None) -> torch.Tensor:
+        """Rewards [N, G] or [N, G, F] -> advantages [N, G]; see `Algorithm.advantages`."""
+        rewards = padded(rewards)
+        if rewards.shape[1] < self.smallest:
+            raise FieldError(
+                "rewards", N_("{field} must have at least {minimum} samples in each group"), minimum=self.smallest
+            )
+        if self.group_size not in (None, rewards.shape[1]):
+            raise FieldError("rewards", N_("{field} must have {size} samples in each group"), size=self.group_size)
+        total = self.total(rewards)
+        unscored = total.isnan()
+        lengths = torch.ones_like(total) if lengths is None else padded(lengths).to(total).nan_to_num(nan=0.0)
+        if kl is not None and self.kl_in == "reward":
+            total = total - self.kl_coef * torch.as_tensor(kl, dtype=total.dtype).sum(-1)
+        advantages = self.decoupled_sum(rewards, lengths) if self.decoupled else self.compare(total, lengths)
+        if self.limits is not None:
+            advantages = advantages.clamp(*self.limits)
+        counted = lengths
+        if kl is not None and self.kl_in == "return":
+            kl = torch.as_tensor(kl, dtype=total.dtype)
+            counted = (torch.arange(kl.shape[-1]) < lengths[..., None]).to(total)
+            to_come = (kl * counted).flip(-1).cumsum(-1).flip(-1)
+            advantages = (advantages[..., None] - self.kl_coef * to_come) * counted
+            unscored = unscored[..., None].expand_as(advantages)
+        if self.whitening is not None:
+            advantages = whiten(advantages.masked_fill(unscored, math.nan), counted, self.whitening, self.epsilon)
+        return advantages.masked_fill(unscored, 0.0)
+
+    def total(self, rewards: torch.Tensor) -> torch.Tensor:
+        """The weighted sum over reward functions, NaN where none scored: [N, G, F] -> [N, G]; [N, G] is one already."""
+        if rewards.ndim == 2:
+            return rewards
+        return (rewards * self.weight(rewards)).nansum(-1).masked_fill(rewards.isnan().all(-1), math.nan)
+
+    def weight(self, rewards: torch.Tensor) -> torch.Tensor:
+        functions = rewards.shape[-1]
+        weights = (1.0,) * functions if self.weights is None else self.weights
+        if len(weights) != functions:
+            raise FieldError(
+                "rewards", N_("{field} must be of {weights} reward functions, one a weight, not of {functions}"),
+                weights=len(weights), functions=functions,
+            )  # fmt: skip
+        return torch.tensor(weights, dtype=rewards.dtype)
+
+    def decoupled_sum(self, rewards: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Each reward function compared on its own, then the weighted sum: [N, G, F] -> [N, G], NaN where none scored."""
+        each = rewards if rewards.ndim == 3 else rewards[..., None]
+        compared = torch.stack([self.compare(reward, lengths) for reward in each.unbind(-1)], -1)
+        return (compared * self.weight(each)).nansum(-1).masked_fill(each.isnan().all(-1), math.nan)
+
+    def compare(self, rewards: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """(reward - baseline) / scale: [N, G] -> [N, G], NaN or 0 where not scored."""
+        unscored = rewards.isnan()
+        count = (~unscored).sum(-1, keepdim=True)
+        mean, std, _, difference = compare_in_group(rewards, self.ddof, self.epsilon, "none")
+        alone = (count == 1) & (self.lone == "reward")
+        if self.baseline == "none":
+            difference = rewards
+        elif self.baseline == "leave-one-out":
+            difference = difference * (count / (count - 1).clamp(min=1))
+        elif self.baseline == "batch mean":
+            difference = compare_in_group(rewards.flatten(), self.ddof, self.epsilon, "none")[-1].view_as(rewards)
+        elif self.baseline == "length-weighted mean":
+            weight = lengths * ~unscored
+            # Averaging the differences, not the rewards, keeps a silent group at exactly 0.
+            difference = difference - (weight * difference).sum(-1, keepdim=True) / weight.sum(-1, keepdim=True)
+        elif self.baseline == "second best":
+            difference = lead(rewards)
+        difference = torch.where(alone, rewards, difference)
+        if self.scale == "none":
+            return difference
+        if self.scale == "group std":
+            return difference / (torch.where(alone, 1.0, std[..., None]) + self.epsilon)
+        if self.scale == "batch std":
+            return difference / (compare_in_group(rewards.flatten(), self.ddof, 0.0)[1] + self.epsilon)
+        if self.scale == "group mean":
+            return difference / (mean[..., None] + self.epsilon)
+        return difference * (count.sum() / (rewards.nan_to_num(nan=0.0) != 0).sum().clamp(min=1))
+
+
+def padded(rows) -> torch.Tensor:
+    """Rows as a tensor [N, G] or [N, G, F]; lists of unequal length are filled with NaN, None is NaN."""
+    if isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows):
+        longest = max(map(len, rows), default=0)
+        rows = [[*row, *[None] * (longest - len(row))] for row in rows]
+        functions = next((len(cell) for row in rows for cell in row if isinstance(cell, list | tuple)), 0)
+        blank = [math.nan] * functions or math.nan
+        rows = [[blank if cell is None else cell for cell in row] for row in rows]
+        if functions:
+            rows = [[[math.nan if x is None else x for x in cell] for cell in row] for row in rows]
+    rewards = checked_rewards(rows)
+    if rewards.ndim not in (2, 3):
+        raise FieldError(
+            "rewards", N_("{field} must be groups of samples: [groups, G] or [groups, G, reward functions]")
+        )
+    return rewards
+
+
+def lead(rewards: torch.Tensor) -> torch.Tensor:
+    """The best completion's reward minus the second best's, 0 for the others: [N, G] -> [N, G]."""
+    if ((~rewards.isnan()).sum(-1) < 2).any():
+        raise FieldError("rewards", N_("{field} must have at least {minimum} samples in each group"), minimum=2)
+    best = rewards.masked_fill(rewards.isnan(), -math.inf).topk(2, dim=-1)
+    return torch.zeros_like(rewards).scatter(-1, best.indices[..., :1], best.values[..., :1] - best.values[..., 1:])
+
+
+def whiten(values: torch.Tensor, counted: torch.Tensor, kind: str, epsilon: float) -> torch.Tensor:
+    """Values compared with all of the batch's, NaN left out; `counted` is how often each counts. See `Estimator`."""
+    if kind == "completions":
+        return compare_in_group(values.flatten(), 1, epsilon)[-1].view_as(values)
+    counted = counted * ~values.isnan()
+    values = values.nan_to_num(nan=0.0)
+    number = counted.sum()
+    if kind == "tokens":
+        if number < 2:
+            raise FieldError("lengths", N_("{field} must add up to at least 2 tokens: their std is taken"))
+        deviation = values - (values * counted).sum() / (number + 1e-8)
+        variance = (deviation.square() * counted).sum() / (number + 1e-8) * number / (number - 1)
+        return deviation * (variance + 1e-8).rsqrt()
+    deviation = values - (values * counted).sum() / number
+    if kind == "token mean":
+        return deviation
+    return deviation * ((deviation.square() * counted).sum() / number).clamp(min=1e-8).rsqrt()
