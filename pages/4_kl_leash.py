@@ -75,12 +75,13 @@ figures.show(leash_figures.resting(_, predicted, textbook, measured, start), "re
 shown = config.kl_coef if config.kl_coef >= MEASURED[0] else 1.0
 rests = resting_probability(shown, group_size, "std", start)
 push, logit = expected_push(rests, group_size), math.log(rests / (1 - rests)) if rests < 1 else math.inf
-st.latex(r"E[\text{push}](p) = \text{kl\_coef} \cdot p\,(1-p)\,\big(\text{logit}(p) - \text{logit}(p_\text{ref})\big)")
+st.latex(r"E[\text{push}](p) = \text{kl\_coef} \cdot p\,(1-p) \cdot d")
+st.latex(r"d = \text{logit}(p) - \text{logit}(p_\text{ref})")
 st.latex(rf"G = {group_size},\quad \text{{kl\_coef}} = {shown:g},\quad p = {rests:.4f}")
 if 0 < rests < 1:
-    st.latex(
-        rf"{push:.4f} = {shown:g} \cdot {rests:.4f} \cdot {1 - rests:.4f} \cdot ({logit:.3f} - ({math.log(odds):.3f}))"
-    )
+    distance = logit - math.log(odds)
+    st.latex(rf"d = {logit:.3f} - ({math.log(odds):.3f}) = {distance:.3f}")
+    st.latex(rf"{push:.4f} = {shown:g} \cdot {rests:.4f} \cdot {1 - rests:.4f} \cdot {distance:.3f}")
 st.markdown(page.prose("textbook"))
 st.dataframe(
     {
@@ -122,13 +123,18 @@ with second:
     figures.show(leash_figures.estimate_errors(_, moments, exact), "errors")
 with third:
     figures.show(leash_figures.leash_gradients(_, task.actions, gradients), "gradients")
-st.latex(r"x = \log\frac{\pi(a)}{\pi_\text{ref}(a)},\quad k_1 = x,\quad k_2 = \tfrac12 x^2,\quad k_3 = e^{-x} - 1 + x")
 likely = int(policy.argmax())
 x = values["k1"][likely]
-st.latex(
-    rf"x = \log\frac{{{policy[likely]:.3f}}}{{{ref[likely]:.3f}}} = {x:.3f},\quad k_2 = {values['k2'][likely]:.3f},"
-    rf"\quad k_3 = {math.exp(-x):.3f} - 1 + {x:.3f} = {values['k3'][likely]:.3f}"
-)
+for symbols, numbers in (
+    (
+        r"k_1 = x = \log\frac{\pi(a)}{\pi_\text{ref}(a)}",
+        rf"\log\frac{{{policy[likely]:.3f}}}{{{ref[likely]:.3f}}} = {x:.3f}",
+    ),
+    (r"k_2 = \tfrac12 x^2", f"{values['k2'][likely]:.3f}"),
+    (r"k_3 = e^{-x} - 1 + x", f"{math.exp(-x):.3f} - 1 + {x:.3f} = {values['k3'][likely]:.3f}"),
+):
+    st.latex(symbols)
+    st.latex("= " + numbers)
 st.markdown(page.prose("gradients"))
 with st.expander(_("What real frameworks do")):
     st.markdown(page.prose("frameworks"))

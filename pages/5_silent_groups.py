@@ -70,9 +70,8 @@ for name, (samples, target, silent) in shown.items():
     )
     st.markdown(text.format(name=name, samples=samples[-1].item(), silent=silent, target=target[:, -1].median().item()))
 if chance < 1:
-    st.latex(
-        rf"E[\text{{draws}}] = \frac{{1}}{{1 - P(\text{{silent}})}} = \frac{{1}}{{1 - {chance:.4f}}} = {1 / (1 - chance):.2f}"
-    )
+    st.latex(r"E[\text{draws}] = \frac{1}{1 - P(\text{silent})}")
+    st.latex(rf"\frac{{1}}{{1 - {chance:.4f}}} = {1 / (1 - chance):.2f}")
 
 
 def answer() -> tuple[int, str]:

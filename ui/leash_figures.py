@@ -119,7 +119,7 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
     figure = blank(
         _("Where training comes to rest: predicted lines, measured points"), _("probability of the target"), "kl_coef"
     )
-    colors = line_colors()
+    colors, seen = line_colors(), _("measured")
     for i, (name, (x, first, others)) in enumerate(curves.items()):
         color = colors[i]
         figure.add_scatter(x=x, y=first, mode="lines", name=name, line={"color": color, "width": 2.5})
@@ -132,7 +132,7 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
                 )  # fmt: skip
         rest = measured[name]
         figure.add_scatter(
-            x=rest[0], y=rest[1].tolist(), mode="markers", name=f"{name}: {_('measured')}",
+            x=rest[0], y=rest[1].tolist(), mode="markers", name=f"{name}: {seen}",
             marker={
                 "color": color, "size": 11, "line": {"width": 2},
                 "symbol": [SYMBOLS[i] if flat else SYMBOLS[i] + "-open" for flat in rest[2].tolist()],

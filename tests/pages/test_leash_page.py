@@ -55,12 +55,13 @@ def test_predicted_and_measured_resting_points(group_size, reference, start):
 
 
 def test_the_resting_equation_comes_out():
-    formula = open_page("kl_leash", kl_coef="1").get("latex")[2].value.strip("$\n ")
-    left, right = formula.split(" = ")
-    factors = right.replace(r"\cdot", "*").replace("(-0.693)", "-0.693").replace("- -", "+ ")
-    kl_coef, p, q, logits = (part.strip() for part in factors.split("*"))
-    high, low = logits.strip("()").split(" + ")
-    assert float(kl_coef) * float(p) * float(q) * (float(high) + float(low)) == pytest.approx(float(left), abs=2e-3)
+    formulas = [element.value.strip("$\n ") for element in open_page("kl_leash", kl_coef="1").get("latex")]
+    distance = float(formulas[3].rpartition("= ")[2])
+    assert formulas[3] == f"d = 0.945 - (-0.693) = {distance:.3f}"
+    push, right = formulas[4].split(" = ")
+    kl_coef, p, q, d = map(float, right.split(r" \cdot "))
+    assert (kl_coef, d) == (1, distance) and p + q == pytest.approx(1)
+    assert kl_coef * p * q * d == pytest.approx(float(push), abs=2e-4)
 
 
 def test_estimates_are_those_of_the_run_s_last_policy():

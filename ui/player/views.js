@@ -225,7 +225,7 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
     const dots = prompts.map((prompt, p) => {
       const dot = make("div", "dot", p + 1);
       const value = make("output");
-      const item = make("span", "", `${p + 1} ${prompt}`);
+      const item = make("span", "", `${p + 1}: ${prompt}`);
       dot.style.bottom = `${y(row)}%`;
       item.append(value);
       legend.append(item);
