@@ -279,7 +279,7 @@ def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_p
 @pytest.mark.parametrize(
     "path",
     [f"/one_update?group_size=64&kl_coef=0.5&step={step}" for step in range(1, 7)]
-    + ["/", "/one_group", "/training_run"],
+    + ["/", "/one_group", "/training_run", "/kl_leash", "/silent_groups", "/ppo_dpo_grpo"],
 )
 def test_a_phone_shows_every_formula_whole(open_at, path):
     page = open_at(path, width=390)
