@@ -64,9 +64,7 @@ def rule_part(rule, target="", weight=1.0, options=None) -> RulePart:
         )
     if target is None or (isinstance(target, str) and not target.strip()):
         target = ""
-    elif rule in _JSON_TARGETS:
-        target = _written(checked_json("target", target))
-    elif isinstance(target, int | float) and not isinstance(target, bool):
+    elif rule in _JSON_TARGETS or (isinstance(target, int | float) and not isinstance(target, bool)):
         target = _written(checked_json("target", target))
     options = checked_json("options", options or {})
     part = RulePart(
@@ -309,7 +307,7 @@ def _text(name: str, value, maximum: int) -> str:
 
 def _weight(value) -> float:
     try:
-        number = float(value) if not isinstance(value, bool) else None
+        number = float(value) if not isinstance(value, bool) and len(str(value)) < 40 else None
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or not abs(number) <= 1000:

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from grpo_core import BanditTask, TrainConfig, chapter_task
+from grpo_core import BanditTask, TrainConfig
 from grpo_core.messages import N_
-from ui import links, sidebar
-from ui.i18n import LANGUAGES, prose, say, translator
+from grpo_core.tasks import RuleTask
+from ui import links, sidebar, tasks
+from ui.i18n import LANGUAGES, escape, prose, say, translator
+from ui.labels import labels
 from ui.share import draw_share
 
 PAGES = {
@@ -18,11 +20,13 @@ PAGES = {
     "one_group": ("pages/1_one_group.py", N_("One group"), ":material/groups:"),
     "one_update": ("pages/2_one_update.py", N_("One update"), ":material/trending_up:"),
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
+    "verifiable_rewards": ("pages/6_verifiable_rewards.py", N_("Verifiable rewards"), ":material/fact_check:"),
 }
 SHOWS = {
     "one_group": N_("A reward only means something next to its group's."),
     "one_update": N_("What those advantages do to the policy, step by step."),
     "training_run": N_("The whole run, epoch by epoch, with its curves."),
+    "verifiable_rewards": N_("The rule can be anything that can be checked: try your own."),
 }
 """What each page makes obvious, in one sentence."""
 
@@ -35,6 +39,7 @@ class Page:
     lang: str
     gettext: Callable[[str], str]
     task: BanditTask
+    rule_task: RuleTask
     config: TrainConfig
     prompt: int
     draw: int
@@ -62,11 +67,14 @@ def open_page(name: str) -> Page:
     for error in errors:
         st.warning(say(_, error.message) + " " + _("The default is used instead."), icon=":material/link_off:")
     current = links.settings()
+    if current["task"] != tasks.CHAPTER:
+        _draw_task_notice(_, current["task"])
     return Page(
         name,
         lang,
         _,
-        task=chapter_task(),
+        task=tasks.bandit_of(current["task"]),
+        rule_task=links.task(),
         config=links.config(),
         prompt=current["prompt"] - 1,
         draw=current["draw"],
@@ -96,5 +104,30 @@ def choose(name: str, label: str, options: dict, required: bool = True, hidden: 
 
 
 def choose_prompt(page: Page) -> None:
-    """Which prompt the page looks at."""
-    choose("prompt", page.gettext("Prompt"), dict(enumerate(page.task.prompts, 1)), hidden=False)
+    """Which prompt the page looks at; a control of few short texts reads Markdown, a list of any texts does not."""
+    options = dict(enumerate(labels(page.task.prompts, 70), 1))
+    if len(options) <= 4 and all(re.fullmatch(r"([^\W_]|[ ,?+()]|: ){1,24}", text) for text in options.values()):
+        shown = {number: escape(text) for number, text in options.items()}
+        return choose("prompt", page.gettext("Prompt"), shown, hidden=False)
+    st.session_state.setting_prompt = links.settings()["prompt"]
+    st.selectbox(
+        page.gettext("Prompt"),
+        list(options),
+        format_func=options.get,
+        key="setting_prompt",
+        on_change=lambda: links.change("prompt", st.session_state.setting_prompt),
+    )
+
+
+def _draw_task_notice(_, setting: str) -> None:
+    """Which task is trained where it is not the chapter's, and the way back."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/fact_check: {_('Task')}: **{tasks.label(_, setting)}**", width="content")
+        st.button(
+            _("Back to the chapter's task"),
+            key="chapter_task",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=links.change_task,
+            args=(tasks.CHAPTER,),
+        )

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from grpo_core import UpdateStep
-from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, plain
+from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, names
 from ui.frame import Page
 from ui.numbers import MINUS, fitting, number, signed
 
@@ -13,7 +13,8 @@ def sample_labels(page: Page, update: UpdateStep) -> list[str]:
     if page.rewards is not None:
         return [str(i + 1) for i in range(len(page.rewards))]
     actions = update.group.actions[page.prompt].tolist()
-    return [f"{i + 1} · {plain(page.task.actions[action])}" for i, action in enumerate(actions)]
+    short = names(page.task.actions)
+    return [f"{i + 1} · {short[action]}" for i, action in enumerate(actions)]
 
 
 def reward_bars(page: Page, update: UpdateStep):
@@ -81,7 +82,7 @@ def policy_bars(page: Page, update: UpdateStep):
     """The chosen prompt's probabilities before and after the update."""
     _ = page.gettext
     before, after = update.before[page.prompt].tolist(), update.after[page.prompt].tolist()
-    actions = [plain(action) for action in page.task.actions]
+    actions = names(page.task.actions)
     best = max(range(len(actions)), key=lambda i: after[i] - before[i])
     if after[best] > before[best]:
         title = _("New policy: the group pushes '{action}' up").format(action=actions[best])
@@ -114,7 +115,7 @@ def gradient_bars(page: Page, update: UpdateStep):
     """The gradient per logit, policy term and KL term side by side."""
     _ = page.gettext
     policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
-    actions = [plain(action) for action in page.task.actions]
+    actions = names(page.task.actions)
     group, probabilities = update.group, update.before[page.prompt].tolist()
     taken, advantages = group.actions[page.prompt], group.advantages[page.prompt]
     together, count = advantages.sum().item(), group.actions.numel()
