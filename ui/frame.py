@@ -68,7 +68,7 @@ def open_page(name: str) -> Page:
         st.warning(say(_, error.message) + " " + _("The default is used instead."), icon=":material/link_off:")
     current = links.settings()
     if current["task"] != tasks.CHAPTER:
-        _draw_task_notice(_, current["task"])
+        _draw_task_notice(_, current["task"], bool(links.task().truth))
     return Page(
         name,
         lang,
@@ -119,7 +119,7 @@ def choose_prompt(page: Page) -> None:
     )
 
 
-def _draw_task_notice(_, setting: str) -> None:
+def _draw_task_notice(_, setting: str, may_leak: bool) -> None:
     """Which task is trained where it is not the chapter's, and the way back."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/fact_check: {_('Task')}: **{tasks.label(_, setting)}**", width="content")
@@ -131,3 +131,5 @@ def _draw_task_notice(_, setting: str) -> None:
             on_click=links.change_task,
             args=(tasks.CHAPTER,),
         )
+    if may_leak:
+        st.caption(_("Here a target is what the rules reward most, which is not always what is right."))

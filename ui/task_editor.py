@@ -27,6 +27,8 @@ def choose_task(page: Page) -> None:
 def edit_task(page: Page) -> None:
     """The task as two tables; a table that is no task keeps the last good one."""
     _ = page.gettext
+    # Streamlit's own CSV of a table would begin formulas; the task's CSV is below the tables.
+    st.html('<style>button[aria-label^="Download as CSV"] { display: none; }</style>')
     editor = _editor(page.rule_task)
     help_of = {
         "prompt": (_("Prompt"), _("Empty: one more rule for the prompt above.")),

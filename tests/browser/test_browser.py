@@ -11,7 +11,7 @@ from grpo_core import TrainConfig, chapter_task, train
 
 from .conftest import settle
 
-PAGES = ("/", "/one_group", "/one_update", "/training_run")
+PAGES = ("/", "/one_group", "/one_update", "/training_run", "/verifiable_rewards")
 
 
 def params(page) -> dict[str, str]:

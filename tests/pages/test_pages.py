@@ -17,6 +17,7 @@ PAGES = {
     "one_group": "pages/1_one_group.py",
     "one_update": "pages/2_one_update.py",
     "training_run": "pages/3_training_run.py",
+    "verifiable_rewards": "pages/6_verifiable_rewards.py",
 }
 
 
