@@ -166,7 +166,8 @@ def test_hostile_texts_are_the_same_texts_in_every_form(number):
     for separator in ",;\t":
         for line in csv.reader(io.StringIO(task.to_csv(), newline=""), delimiter=separator):
             for cell in line:
-                assert not cell.startswith(FORMULA), cell
+                # read with another separator, a cell may go on over the end of a line
+                assert not cell.lstrip("\r\n").startswith(FORMULA), cell
 
 
 @pytest.mark.parametrize("text", [*TEXTS, "''=1", "'", "a\n=1", "a\r\n@x;+1", "=", "", "-"])
