@@ -3,6 +3,8 @@
 Every function takes `_`, the visitor's gettext, and returns the figure and its alt text.
 """
 
+import re
+
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,6 +14,8 @@ from ui.labels import labels
 
 POSITIVE = "#0072B2"
 NEGATIVE = "#D55E00"
+_PROPERTIES = r"__\w+__|constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|to(Locale)?String|valueOf"
+"""What every JavaScript object has already."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -197,5 +201,7 @@ def names(texts, limit: int = 24) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Plotly reads a little HTML in labels: a visitor's text must stay text."""
+    """Plotly reads a little HTML in labels, and keeps categories in an object: a visitor's text must stay text."""
+    if re.fullmatch(_PROPERTIES, text):
+        text = "\N{WORD JOINER}" + text
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -20,6 +20,8 @@ STEPS = (
 )
 SHOWN_TERMS = 4
 """Of a larger group only the first are written out, so that a phone shows the line whole."""
+SHOWN_SUMS = 3
+"""The same for the sums of the prompts."""
 LINE = 28
 """Characters of texts that fit into one line."""
 
@@ -80,9 +82,8 @@ def _loss(page: Page, update: UpdateStep) -> list[str]:
     policy, kl, total = (term.item() for term in update.loss)
     group = update.group
     sums = (update.before.gather(-1, group.actions).log() * group.advantages).sum(-1).tolist()
-    shown = " ".join(tex_signed(value, 3) for value in sums[:SHOWN_TERMS]) + (
-        r" \dots" if len(sums) > SHOWN_TERMS else ""
-    )
+    written = sums if len(sums) <= SHOWN_SUMS else sums[: SHOWN_SUMS - 1]
+    shown = " ".join(tex_signed(value, 3) for value in written) + (r" \dots" if len(written) < len(sums) else "")
     divergence = categorical_kl(update.before, page.task.reference_policy).mean().item()
     return [
         r"L_\text{policy} = -\frac{1}{P\,G} \sum_p \sum_i \log \pi(a_i)\,A_i",

@@ -28,6 +28,17 @@ def param(page, name: str) -> str | None:
     return parse_qs(urlsplit(page.url).query).get(name, [None])[0]
 
 
+def open_task(open_at, path: str, task: str, **more):
+    """A page with a task, once its last part is drawn."""
+    page = open_at(f"{path}?task={task}&curve=all", **more)
+    last = {"/verifiable_rewards": ".verdicts >> nth=9", "/training_run": ".heatmaplayer image"}.get(
+        path, "[data-testid=stExpander], .loop .share"
+    )
+    page.locator(last).last.wait_for(state="attached")
+    settle(page)
+    return page
+
+
 def links_outside(page) -> list[str]:
     return page.evaluate(
         "() => [...document.querySelectorAll('[data-testid=stMain] a, [data-testid=stMain] svg a')]"
@@ -39,27 +50,24 @@ def links_outside(page) -> list[str]:
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_hostile_texts_stay_texts(open_at, path, number):
     task = HOSTILE[number]
-    page = open_at(f"{path}?task={task.packed()}&curve=all&step=1&prompt={len(task.prompts)}")
-    page.wait_for_timeout(500)
+    page = open_task(open_at, path, f"{task.packed()}&prompt={len(task.prompts)}")
     assert page.evaluate("window.pwned") is None
     assert page.locator("[data-testid=stAlert]", has_text="default").count() == 0
     assert links_outside(page) == []
     assert page.evaluate(MARKUP) == []
-    shown = page.locator("[data-testid=stMain]")
-    if path in ("/", "/training_run", "/verifiable_rewards"):
-        text = " ".join(shown.inner_text().split())
-        for answer in task.answers[:3]:
-            short = answer if len(answer) <= 40 else answer[:39]
-            assert " ".join(short.split()) in text, answer
+    whole = {"/": ".player", "/training_run": ".player .heatmap", "/verifiable_rewards": ".verdicts >> nth=0"}
+    if path in whole:
+        text = " ".join(page.locator(whole[path]).inner_text().split())
+        for answer in task.answers:
+            assert " ".join(answer.split())[:39] in text
     if path == "/training_run":
         rows = page.locator(".js-plotly-plot", has=page.locator(".heatmaplayer image")).locator(".ytick text")
-        assert task.answers[0].replace("\t", " ").strip()[:20] in rows.first.text_content()
+        assert any(task.answers[0][:20] in text for text in rows.all_text_contents())
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("task", [HOSTILE[0].packed(), "json"])
-def test_a_phone_shows_twelve_long_answers_without_scrolling_sideways(open_at, path, task):
-    page = open_at(f"{path}?task={task}", width=390)
+def test_a_phone_shows_twelve_long_answers_without_scrolling_sideways(open_at, path):
+    page = open_task(open_at, path, HOSTILE[0].packed(), width=390)
     main = page.locator("[data-testid=stMain]")
     assert main.evaluate("node => node.scrollWidth <= node.clientWidth")
     assert page.evaluate(
@@ -68,10 +76,9 @@ def test_a_phone_shows_twelve_long_answers_without_scrolling_sideways(open_at, p
     )
 
 
-@pytest.mark.parametrize("step", range(1, 7))
-@pytest.mark.parametrize("task", [HOSTILE[0].packed(), "graded"])
-def test_a_phone_shows_the_formulas_of_any_task_whole(open_at, step, task):
-    page = open_at(f"/one_update?task={task}&group_size=8&step={step}", width=390)
+@pytest.mark.parametrize(("number", "step"), [(0, 1), (0, 4), (0, 5), (3, 5)])
+def test_a_phone_shows_the_formulas_of_any_task_whole(open_at, number, step):
+    page = open_at(f"/one_update?task={HOSTILE[number].packed()}&group_size=8&step={step}", width=390)
     page.locator(".katex-display").last.wait_for()
     ends = page.locator(".katex-display .katex-html > .base").evaluate_all(
         "bases => bases.map(b => b.getBoundingClientRect().right)"
@@ -80,7 +87,7 @@ def test_a_phone_shows_the_formulas_of_any_task_whole(open_at, step, task):
 
 
 def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at):
-    page = open_at("/verifiable_rewards")
+    page = open_task(open_at, "/verifiable_rewards", "chapter")
     table = page.locator("[data-testid=stDataFrame]").first
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
@@ -112,7 +119,7 @@ def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at
 
 
 def test_a_table_that_is_no_task_keeps_the_last_good_one(open_at):
-    page = open_at("/verifiable_rewards?task=maths")
+    page = open_task(open_at, "/verifiable_rewards", "maths")
     table = page.locator("[data-testid=stDataFrame]").first
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
@@ -139,8 +146,8 @@ def test_a_large_task_is_uploaded_and_share_says_that_the_link_has_it_not(open_a
     assert "too large for a link" in body.inner_text()
 
 
-@pytest.mark.parametrize("name", READY_TASKS)
+@pytest.mark.parametrize("name", ["leaky", "several_right"])
 def test_a_ready_task_opens_from_its_link(open_at, name):
-    page = open_at(f"/verifiable_rewards?task={name}&lang=zh", scheme="dark")
+    page = open_task(open_at, "/verifiable_rewards", f"{name}&lang=zh", scheme="dark")
     assert page.locator(".verdicts").first.locator("tbody tr").count() == len(READY_TASKS[name].answers)
     assert page.locator("[data-testid=stException]").count() == 0
