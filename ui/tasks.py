@@ -4,7 +4,8 @@ import streamlit as st
 
 from grpo_core import BanditTask
 from grpo_core.messages import N_
-from grpo_core.tasks import READY_TASKS, RuleTask, unpacked
+from grpo_core.ready_tasks import READY_TASKS
+from grpo_core.tasks import RuleTask, unpacked
 
 CHAPTER, OWN = "chapter", "own"
 MAX_LINK = 1200

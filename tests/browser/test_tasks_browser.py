@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from grpo_core.tasks import READY_TASKS, from_csv, from_rows, unpacked
+from grpo_core.ready_tasks import READY_TASKS
+from grpo_core.tasks import from_csv, from_rows, unpacked
 from tests.hostile import TEXTS
 
 from .conftest import settle

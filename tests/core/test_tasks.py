@@ -10,11 +10,11 @@ import zlib
 import pytest
 
 from grpo_core import BanditTask, FieldError, TrainConfig, chapter_task, load_run, save_run, train
+from grpo_core.ready_tasks import READY_TASKS
 from grpo_core.spreadsheet import protect, unprotect
 from grpo_core.tasks import (
     COLUMNS,
     MAX_FILE,
-    READY_TASKS,
     RuleTask,
     from_csv,
     from_file,

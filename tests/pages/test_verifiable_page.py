@@ -7,7 +7,8 @@ from html import unescape
 import pytest
 
 from grpo_core import FieldError, Message, TrainConfig, train
-from grpo_core.tasks import READY_TASKS, from_rows, rule_part
+from grpo_core.ready_tasks import READY_TASKS
+from grpo_core.tasks import from_rows, rule_part
 from grpo_core.verifiers import WORKED_EXAMPLES
 from tests.hostile import BAD_TARGETS, FOR_RULES, TEXTS
 from tests.pages.test_pages import PAGES, open_page
