@@ -64,7 +64,8 @@ def target_curves(_, history: TrainingHistory, bands: Bands):
     values = history.target_probabilities[0]
     for index, prompt in enumerate(names(history.task.prompts)):
         color = line_colors()[index % 3]
-        _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, median=False)
+        if values.shape[1] <= 4:  # more bands would only cover each other
+            _band(_, figure, bands.target_probabilities[..., index], bands.seeds, color, median=False)
         _line(figure, values[:, index], color, prompt, dash=DASHES[index % 4])
     figure.update_layout(height=330 + 18 * max(0, values.shape[1] - 3))  # the legend takes a line each on a phone
     figure.update_yaxes(range=[-0.02, 1.02])
@@ -87,10 +88,11 @@ def probability_heatmap(_, history: TrainingHistory, bands: Bands):
     """All prompts x actions over all epochs of one seed; a row a pair, the target pairs marked."""
     task = history.task
     table = history.probabilities[0].flatten(1).T.float().numpy()
+    limit = 24 if max(map(len, task.prompts)) + max(map(len, task.actions)) <= 40 else 11
     rows = [
         f"{prompt} → {action}" + (" ★" if hit else "")
-        for prompt, hits in zip(names(task.prompts), task.is_target.tolist(), strict=True)
-        for action, hit in zip(names(task.actions), hits, strict=True)
+        for prompt, hits in zip(names(task.prompts, limit), task.is_target.tolist(), strict=True)
+        for action, hit in zip(names(task.actions, limit), hits, strict=True)
     ]
     figure = _figure(_, _("Every probability over the whole run (★ target)"), None)
     figure.add_trace(

@@ -18,6 +18,7 @@ _STYLE = """<style>
 .verdicts { width: 100%; border-collapse: collapse; overflow-wrap: anywhere; }
 .verdicts th, .verdicts td { border: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: .3rem .5rem; text-align: left; vertical-align: top; }
 .verdicts th { overflow-wrap: normal; }
+.verdicts td.text { min-width: 6.5rem; }
 .verdicts td:not(.text) { white-space: nowrap; }
 </style>"""
 

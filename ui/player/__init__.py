@@ -102,6 +102,7 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
     frames = torch.linspace(0, epochs - 1, count).round().long()
     per_sample = history.config.group_size <= MAX_CELLS
     actions, advantages = history.actions[0, frames], history.advantages[0, frames]
+    few = band if len(task.prompts) <= 4 else None  # more bands would only cover each other
     shape = (count, *task.rewards.shape)
     counts = torch.zeros(shape, dtype=torch.long).scatter_add_(-1, actions, torch.ones_like(actions))
     by_action = torch.zeros(shape, dtype=torch.float64).scatter_(-1, actions, advantages)
@@ -134,7 +135,7 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
                 _line(texts["greedy"], history.greedy_reward[0], frames, band and band.greedy_reward),
             ],
             "probability": [
-                _line(text, history.target_probabilities[0, :, p], frames, band and band.target_probabilities[..., p])
+                _line(text, history.target_probabilities[0, :, p], frames, few and band.target_probabilities[..., p])
                 for p, text in enumerate(labels(task.prompts, 60))
             ],
             "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band and band.entropy)],
