@@ -13,6 +13,8 @@ LEVELS = (0.05, 0.5, 0.95)
 SEEDS = 256
 MAX_SAMPLES = 4_000_000
 """Samples that one set of bands may draw; a larger run gets fewer seeds."""
+MAX_PROBABILITIES = 4_000_000
+"""Probabilities that it may hold (32 MB), likewise: seeds x epochs x prompts x actions."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Bands:
 def band_seeds(task: BanditTask, config: TrainConfig) -> int:
     """How many seeds the bands of a run can afford: 256, fewer when the run is large, at least 8."""
     samples = config.epochs * config.group_size * len(task.prompts)
-    return max(8, min(SEEDS, MAX_SAMPLES // samples))
+    probabilities = config.epochs * task.rewards.numel()
+    return max(8, min(SEEDS, MAX_SAMPLES // samples, MAX_PROBABILITIES // probabilities))
 
 
 def train_bands(task: BanditTask, config: TrainConfig) -> Bands:

@@ -15,6 +15,7 @@ from grpo_core.config import TrainConfig
 from grpo_core.history import TrainingHistory
 from grpo_core.optimizers import PolicyState
 from grpo_core.report import report_lines
+from grpo_core.spreadsheet import protect
 from grpo_core.task import BanditTask
 from grpo_core.training import checked_seeds
 
@@ -43,10 +44,17 @@ def run_files(history: TrainingHistory) -> dict[str, bytes]:
     return {
         "config.json": json.dumps(config, indent=2, ensure_ascii=False).encode(),
         "metrics.csv": history.metrics_frame().to_csv(index=False, lineterminator="\n").encode(),
-        "samples.csv": history.samples_frame().to_csv(index=False, lineterminator="\n").encode(),
+        "samples.csv": _samples_csv(history).encode(),
         "train.log": ("\n".join(report_lines(history)) + "\n").encode(),
         "policy.pt": policy.getvalue(),
     }
+
+
+def _samples_csv(history: TrainingHistory) -> str:
+    frame = history.samples_frame()
+    for column in ("prompt", "action"):
+        frame[column] = frame[column].map(protect)
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def open_folder(folder, overwrite: bool = False) -> Path:

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from grpo_core import BanditTask, TrainConfig, chapter_task
+from grpo_core import BanditTask, TrainConfig
 from grpo_core.messages import N_
-from ui import links, sidebar
-from ui.i18n import LANGUAGES, prose, say, translator
+from grpo_core.tasks import RuleTask
+from ui import links, sidebar, tasks
+from ui.i18n import LANGUAGES, escape, prose, say, translator
+from ui.labels import labels
 from ui.share import draw_share
 
 PAGES = {
@@ -20,6 +22,7 @@ PAGES = {
     "training_run": ("pages/3_training_run.py", N_("Training run"), ":material/play_circle:"),
     "kl_leash": ("pages/4_kl_leash.py", N_("KL leash"), ":material/link:"),
     "silent_groups": ("pages/5_silent_groups.py", N_("Silent groups"), ":material/volume_off:"),
+    "verifiable_rewards": ("pages/6_verifiable_rewards.py", N_("Verifiable rewards"), ":material/fact_check:"),
     "ppo_dpo_grpo": ("pages/7_ppo_dpo_grpo.py", N_("PPO, DPO, GRPO"), ":material/compare_arrows:"),
 }
 SHOWS = {
@@ -28,6 +31,7 @@ SHOWS = {
     "training_run": N_("The whole run, epoch by epoch, with its curves."),
     "kl_leash": N_("What kl_coef buys and costs, and where training comes to rest."),
     "silent_groups": N_("Why group size and difficulty decide how much is learned."),
+    "verifiable_rewards": N_("The rule can be anything that can be checked: try your own."),
     "ppo_dpo_grpo": N_("What each of the three needs, and what each gives up."),
 }
 """What each page makes obvious, in one sentence."""
@@ -41,6 +45,7 @@ class Page:
     lang: str
     gettext: Callable[[str], str]
     task: BanditTask
+    rule_task: RuleTask
     config: TrainConfig
     prompt: int
     draw: int
@@ -68,11 +73,14 @@ def open_page(name: str) -> Page:
     for error in errors:
         st.warning(say(_, error.message) + " " + _("The default is used instead."), icon=":material/link_off:")
     current = links.settings()
+    if current["task"] != tasks.CHAPTER:
+        _draw_task_notice(_, current["task"], bool(links.task().truth))
     return Page(
         name,
         lang,
         _,
-        task=chapter_task(),
+        task=tasks.bandit_of(current["task"]),
+        rule_task=links.task(),
         config=links.config(),
         prompt=current["prompt"] - 1,
         draw=current["draw"],
@@ -102,5 +110,32 @@ def choose(name: str, label: str, options: dict, required: bool = True, hidden: 
 
 
 def choose_prompt(page: Page) -> None:
-    """Which prompt the page looks at."""
-    choose("prompt", page.gettext("Prompt"), dict(enumerate(page.task.prompts, 1)), hidden=False)
+    """Which prompt the page looks at; a control of few short texts reads Markdown, a list of any texts does not."""
+    options = dict(enumerate(labels(page.task.prompts, 70), 1))
+    if len(options) <= 4 and all(re.fullmatch(r"([^\W_]|[ ,?+()]|: ){1,24}", text) for text in options.values()):
+        shown = {number: escape(text) for number, text in options.items()}
+        return choose("prompt", page.gettext("Prompt"), shown, hidden=False)
+    st.session_state.setting_prompt = links.settings()["prompt"]
+    st.selectbox(
+        page.gettext("Prompt"),
+        list(options),
+        format_func=options.get,
+        key="setting_prompt",
+        on_change=lambda: links.change("prompt", st.session_state.setting_prompt),
+    )
+
+
+def _draw_task_notice(_, setting: str, may_leak: bool) -> None:
+    """Which task is trained where it is not the chapter's, and the way back."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/fact_check: {_('Task')}: **{tasks.label(_, setting)}**", width="content")
+        st.button(
+            _("Back to the chapter's task"),
+            key="chapter_task",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=links.change_task,
+            args=(tasks.CHAPTER,),
+        )
+    if may_leak:
+        st.caption(_("Here a target is what the rules reward most, which is not always what is right."))

@@ -3,8 +3,9 @@
 import plotly.graph_objects as go
 
 from grpo_core import UpdateStep
-from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, plain
+from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, names, plain
 from ui.frame import Page
+from ui.labels import labels
 from ui.numbers import MINUS, fitting, number, signed
 
 
@@ -13,7 +14,8 @@ def sample_labels(page: Page, update: UpdateStep) -> list[str]:
     if page.rewards is not None:
         return [str(i + 1) for i in range(len(page.rewards))]
     actions = update.group.actions[page.prompt].tolist()
-    return [f"{i + 1} · {plain(page.task.actions[action])}" for i, action in enumerate(actions)]
+    short = labels(page.task.actions, 16)
+    return [f"{i + 1} · {short[action]}" for i, action in enumerate(actions)]
 
 
 def reward_bars(page: Page, update: UpdateStep):
@@ -21,13 +23,12 @@ def reward_bars(page: Page, update: UpdateStep):
     _ = page.gettext
     rewards = update.group.rewards[page.prompt].tolist()
     mean, std = update.group.mean[page.prompt].item(), update.group.std[page.prompt].item()
-    labels = sample_labels(page, update)
-    figure = _figure(
-        _("Rewards: next to the group's mean {mean}").format(mean=fitting(mean, std)), _("reward"), _("sample")
-    )
+    samples = [plain(text) for text in sample_labels(page, update)]
+    title = _("Rewards: next to the group's mean {mean}").format(mean=fitting(mean, std))
+    figure = _figure(title, _("reward"), _("sample"), samples)
     figure.add_trace(
         _bars(
-            labels,
+            samples,
             rewards,
             [reward > mean for reward in rewards],
             [number(reward) for reward in rewards],
@@ -57,14 +58,15 @@ def advantage_bars(page: Page, update: UpdateStep):
         if group.silent[page.prompt]
         else _("Advantages: above the mean goes up, below down")
     )
-    figure = _figure(title, _("advantage (std)"), _("sample"))
+    samples = [plain(text) for text in sample_labels(page, update)]
+    figure = _figure(title, _("advantage (std)"), _("sample"), samples)
     hover = [
         f"({number(reward)} {MINUS} {fitting(mean, std)}) / ({fitting(std, std)} + {page.config.epsilon:g}) = {signed(value)}"
         for reward, value in zip(rewards, advantages, strict=True)
     ]
     figure.add_trace(
         _bars(
-            sample_labels(page, update),
+            samples,
             advantages,
             [value > 0 for value in advantages],
             [signed(value) for value in advantages],
@@ -81,13 +83,13 @@ def policy_bars(page: Page, update: UpdateStep):
     """The chosen prompt's probabilities before and after the update."""
     _ = page.gettext
     before, after = update.before[page.prompt].tolist(), update.after[page.prompt].tolist()
-    actions = [plain(action) for action in page.task.actions]
+    actions = names(page.task.actions, 16)
     best = max(range(len(actions)), key=lambda i: after[i] - before[i])
     if after[best] > before[best]:
         title = _("New policy: the group pushes '{action}' up").format(action=actions[best])
     else:
         title = _("New policy: nothing moves")
-    figure = _figure(title, _("probability"), _("action"))
+    figure = _figure(title, _("probability"), _("action"), actions, legend=True)
     figure.add_bar(
         x=actions, y=before, name=_("before"), marker={"color": "#8A94A0", "pattern": {"shape": "."}},
         text=[f"{value:.3f}" for value in before], textposition="outside",
@@ -99,7 +101,6 @@ def policy_bars(page: Page, update: UpdateStep):
             f"{new:.3f} {MINUS} {old:.3f} = {signed(new - old, 3)}" for new, old in zip(after, before, strict=True)
         ],
     )  # fmt: skip
-    figure.update_layout(showlegend=True)
     figure.update_yaxes(range=[0, 1.1])
     alt = _("Probability of the target {before:.3f} before and {after:.3f} after.")
     target = page.task.is_target[page.prompt]
@@ -114,7 +115,7 @@ def gradient_bars(page: Page, update: UpdateStep):
     """The gradient per logit, policy term and KL term side by side."""
     _ = page.gettext
     policy, kl = update.gradient.policy[page.prompt].tolist(), update.gradient.kl[page.prompt].tolist()
-    actions = [plain(action) for action in page.task.actions]
+    actions = names(page.task.actions, 16)
     group, probabilities = update.group, update.before[page.prompt].tolist()
     taken, advantages = group.actions[page.prompt], group.advantages[page.prompt]
     together, count = advantages.sum().item(), group.actions.numel()
@@ -123,7 +124,7 @@ def gradient_bars(page: Page, update: UpdateStep):
         f" = {signed(policy[k], 3)}"
         for k, probability in enumerate(probabilities)
     ]
-    figure = _figure(_("Gradient: the step goes against it"), _("dLoss / dlogit"), _("action"))
+    figure = _figure(_("Gradient: the step goes against it"), _("dLoss / dlogit"), _("action"), actions, legend=True)
     figure.add_trace(
         _bars(
             actions,
@@ -138,7 +139,6 @@ def gradient_bars(page: Page, update: UpdateStep):
         x=actions, y=kl, name=_("KL term"), marker={"color": kl_color(), "pattern": {"shape": "x"}},
         text=[signed(value, 3) for value in kl], textposition="outside",
     )  # fmt: skip
-    figure.update_layout(showlegend=True)
     figure.update_yaxes(range=_room(min(-0.05, *policy, *kl), max(0.05, *policy, *kl)))
     total = update.gradient.total[page.prompt].tolist()
     pairs = ", ".join(f"{action} {signed(value, 3)}" for action, value in zip(actions, total, strict=True))
@@ -162,8 +162,13 @@ def _room(low: float, high: float) -> list[float]:
     return [low - space, high + space]
 
 
-def _figure(title: str, unit: str, across: str) -> go.Figure:
+def _figure(title: str, unit: str, across: str, ticks: list[str], legend: bool = False) -> go.Figure:
+    """The legend is above the bars: long names of many ticks are turned and need the space below them."""
     figure = blank(title, unit, across)
-    figure.update_layout(showlegend=False)
+    figure.update_layout(showlegend=legend)
+    if legend:
+        figure.update_layout(margin={"t": 70}, legend={"y": 1.02, "yanchor": "bottom"})
+    if sum(map(len, ticks)) > 40:
+        figure.update_layout(height=330 + 5 * max(map(len, ticks)))
     figure.update_xaxes(type="category")
     return figure

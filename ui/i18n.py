@@ -34,14 +34,23 @@ def _catalogue(lang: str) -> gettext.NullTranslations:
 
 def say(_, message: Message) -> str:
     """A message of the core in the visitor's language, safe to show as Markdown."""
-    values = {key: _(value) if key == "why" else value for key, value in message.values.items()}
-    return escape(_(message.template).format(**values))
+    return escape(said(_, message), limit=1000)
+
+
+def said(_, message: Message) -> str:
+    values = {
+        key: said(_, value) if isinstance(value, Message) else _(value) if key == "why" else value
+        for key, value in message.values.items()
+    }
+    return _(message.template).format(**values)
 
 
 def escape(text: str, limit: int = 300) -> str:
     """Text as it is, never as Markdown, LaTeX or HTML."""
     short = text if len(text) <= limit else text[:limit] + "…"
-    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|$:~])", r"\\\1", short.replace("\n", " "))
+    # Streamlit looks for icons, emoji and addresses once more after the escapes are gone.
+    short = re.sub(r"(?<=[:@])(?=[\w/+-])|(?<=www)(?=\.)", "\N{WORD JOINER}", short)
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|$:~&])", r"\\\1", short.replace("\n", " "))
 
 
 @st.cache_data

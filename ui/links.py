@@ -12,6 +12,8 @@ import streamlit as st
 from grpo_core import FieldError, TrainConfig
 from grpo_core.config import DEFAULTS, SETTINGS, parse_value
 from grpo_core.messages import N_
+from grpo_core.tasks import RuleTask
+from ui import tasks
 from ui.i18n import LANGUAGES
 
 PAGE_KEYS = {
@@ -22,12 +24,15 @@ PAGE_KEYS = {
     "kl_leash": ("prompt", "reference"),
     "silent_groups": ("prompt", "dynamic"),
     "ppo_dpo_grpo": ("methods", "prompt"),
+    "verifiable_rewards": ("prompt",),
 }
-"""What a page shows beside the run's settings and the language."""
+"""What a page shows beside the run's settings, the language and the task."""
 
+EVERYWHERE = (*DEFAULTS, "lang", "task")
 ALL_DEFAULTS = {
     **DEFAULTS,
     "lang": "en",
+    "task": tasks.CHAPTER,
     "prompt": 1,
     "draw": 0,
     "rewards": "",
@@ -56,7 +61,7 @@ _CHOICES = {
     "methods": METHOD_SETS,
     "dynamic": ("off", "on"),
 }
-_WHOLE_NUMBERS = {"prompt": (1, 3), "draw": (0, 9999), "step": (1, STEPS)}
+_WHOLE_NUMBERS = {"draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
 MAX_REWARD, MIN_REWARD = 1e6, 1e-6
 
@@ -75,13 +80,25 @@ def parse(name: str, text: str):
     if name == "rewards":
         parse_rewards(text)
         return text
-    minimum, maximum = _WHOLE_NUMBERS[name]
+    if name == "task":
+        return _parse_task(text)
+    minimum, maximum = (1, len(task().prompts)) if name == "prompt" else _WHOLE_NUMBERS[name]
     if not re.fullmatch(r"[0-9]{1,4}", text) or not minimum <= int(text) <= maximum:
         raise FieldError(
             name, N_("{field} must be from {minimum} to {maximum}, not {value!r}"),
             value=text, minimum=minimum, maximum=maximum,
         )  # fmt: skip
     return int(text)
+
+
+def _parse_task(text: str) -> str:
+    if text == tasks.OWN:
+        if "own_task" not in st.session_state:
+            raise FieldError("task", N_("{field}: it is too large for a link and stayed with the visitor who made it"))
+        return st.session_state.own_task
+    if tasks.task_of(text) and text not in tasks.LABELS:
+        st.session_state.own_task = text
+    return text
 
 
 def parse_rewards(text: str) -> list[float] | None:
@@ -126,6 +143,19 @@ def config() -> TrainConfig:
     return TrainConfig(**{name: settings()[name] for name in DEFAULTS})
 
 
+def task() -> RuleTask:
+    return tasks.task_of(settings()["task"])
+
+
+def change_task(setting: str) -> None:
+    """Another task: its first prompt, and rewards typed for the old one are gone."""
+    for name in ("prompt", "rewards"):
+        settings()[name] = ALL_DEFAULTS[name]
+    if setting not in tasks.LABELS:
+        st.session_state.own_task = setting
+    change("task", setting)
+
+
 def change(name: str, value) -> None:
     """A widget's change: kept, and written to the URL by the next `write_url`."""
     settings()[name] = value
@@ -134,9 +164,9 @@ def change(name: str, value) -> None:
 
 def query_params(page: str) -> dict[str, str]:
     """What differs from the defaults, for a link to `page`."""
-    names = (*DEFAULTS, "lang", *PAGE_KEYS[page])
     current = settings()
-    return {name: _text(current[name]) for name in names if current[name] != ALL_DEFAULTS[name]}
+    names = (name for name in (*EVERYWHERE, *PAGE_KEYS[page]) if current[name] != ALL_DEFAULTS[name])
+    return {name: tasks.link_text(current[name]) if name == "task" else _text(current[name]) for name in names}
 
 
 def adopt_url(page: str) -> list[FieldError]:
@@ -152,13 +182,15 @@ def adopt_url(page: str) -> list[FieldError]:
         return st.session_state.link_errors
     errors = []
     current = settings()
-    for name in (*DEFAULTS, "lang", *PAGE_KEYS[page]):
+    for name in (*EVERYWHERE, *PAGE_KEYS[page]):  # the task first: a prompt is one of its prompts
         current[name] = ALL_DEFAULTS[name]
         if name in shown:
             try:
                 current[name] = parse(name, shown[name])
             except FieldError as error:
                 errors.append(error)
+    if current["prompt"] > len(task().prompts):
+        current["prompt"] = ALL_DEFAULTS["prompt"]
     st.session_state.location = location
     st.session_state.link_errors = errors
     return errors

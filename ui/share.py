@@ -8,17 +8,20 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import segno
 import streamlit as st
 
-from ui import links
+from ui import links, tasks
 
 
 def draw_share(_, page: str) -> None:
     popover = st.popover(_("Share"), icon=":material/share:", width="stretch", on_change="rerun", key="share")
     if popover.open:
         with popover:
-            link, local = share_link(st.context.url or "", links.query_params(page), _network_address())
+            params = links.query_params(page)
+            link, local = share_link(st.context.url or "", params, _network_address())
             st.code(link, language=None, wrap_lines=True)
             if local:
                 st.warning(_("This address works on this computer only: phones cannot reach it."))
+            if params.get("task") == tasks.OWN:
+                st.warning(_("Your own task is too large for a link: download it and share the file."))
             image = io.BytesIO()
             segno.make(link).save(image, kind="png", scale=6, border=4)
             st.image(

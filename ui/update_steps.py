@@ -1,9 +1,13 @@
 """The six steps of one update as formulas with this group's numbers in them."""
 
+from itertools import accumulate
+
 from grpo_core import UpdateStep, categorical_kl
 from grpo_core.messages import N_
 from grpo_core.optimizers import corrected_moments
+from grpo_core.tasks import RulePart
 from ui.frame import Page
+from ui.labels import labels
 from ui.numbers import fitting, number, tex, tex_signed
 
 STEPS = (
@@ -16,6 +20,10 @@ STEPS = (
 )
 SHOWN_TERMS = 4
 """Of a larger group only the first are written out, so that a phone shows the line whole."""
+SHOWN_SUMS = 3
+"""The same for the sums of the prompts."""
+LINE = 28
+"""Characters of texts that fit into one line."""
 
 
 def formulas(page: Page, update: UpdateStep, step: int) -> list[str]:
@@ -24,22 +32,29 @@ def formulas(page: Page, update: UpdateStep, step: int) -> list[str]:
 
 
 def _sample(page: Page, update: UpdateStep) -> list[str]:
-    names = [page.task.actions[action] for action in update.group.actions[page.prompt].tolist()]
-    policy = ", ".join(f"{value:.3f}" for value in update.before[page.prompt].tolist())
+    names = labels(page.task.actions, 12)
+    drawn = [names[action] for action in update.group.actions[page.prompt].tolist()]
+    fits = sum(total <= LINE for total in accumulate(map(len, drawn)))
     return [
         r"a_1, \dots, a_G \sim \pi",
-        rf"\pi = ({policy})",
-        "a = " + _listed([rf"\text{{{_tex(name)}}}" for name in names]),
+        r"\pi = (" + _listed([f"{value:.3f}" for value in update.before[page.prompt].tolist()]) + ")",
+        "a = " + _listed([rf"\text{{{_tex(name)}}}" for name in drawn], fits),
     ]
 
 
 def _reward(page: Page, update: UpdateStep) -> list[str]:
     rewards = update.group.rewards[page.prompt].tolist()
-    target = _tex(page.task.targets[page.prompt])
     shown = r"r = " + _listed([tex(number(reward)) for reward in rewards])
     if page.rewards is not None:
         typed = page.gettext("typed by hand")
         return [rf"r_i = \text{{{typed}}}", shown]
+    parts = page.rule_task.rules[page.prompt]
+    if len(parts) > 1 or parts[0].weight != 1:
+        terms = [rf"{tex(number(part.weight))} \cdot {_rule(part)}" for part in parts]
+        return [("r_i = " if i == 0 else "{} + ") + term for i, term in enumerate(terms)] + [shown]
+    if parts[0].rule != "exact_match":
+        return [f"r_i = {_rule(parts[0])}", shown]
+    target = _tex(*labels([parts[0].target], 16))
     return [
         rf"r_i = 1 \text{{ if }} a_i = \text{{{target}}} \text{{ else }} 0" if page.lang == "en"
         else rf"r_i = 1 \text{{（当 }} a_i = \text{{{target}}}\text{{），否则 }} 0",
@@ -67,9 +82,8 @@ def _loss(page: Page, update: UpdateStep) -> list[str]:
     policy, kl, total = (term.item() for term in update.loss)
     group = update.group
     sums = (update.before.gather(-1, group.actions).log() * group.advantages).sum(-1).tolist()
-    shown = " ".join(tex_signed(value, 3) for value in sums[:SHOWN_TERMS]) + (
-        r" \dots" if len(sums) > SHOWN_TERMS else ""
-    )
+    written = sums if len(sums) <= SHOWN_SUMS else sums[: SHOWN_SUMS - 1]
+    shown = " ".join(tex_signed(value, 3) for value in written) + (r" \dots" if len(written) < len(sums) else "")
     divergence = categorical_kl(update.before, page.task.reference_policy).mean().item()
     return [
         r"L_\text{policy} = -\frac{1}{P\,G} \sum_p \sum_i \log \pi(a_i)\,A_i",
@@ -90,7 +104,7 @@ def _gradient(page: Page, update: UpdateStep) -> list[str]:
     count = len(page.task.prompts) * len(taken)
     policy, kl = update.gradient.policy[page.prompt, k].item(), update.gradient.kl[page.prompt, k].item()
     return [
-        rf"k = \text{{{_tex(page.task.actions[k])}}}",
+        rf"k = \text{{{_tex(labels(page.task.actions, 24)[k])}}}",
         r"\frac{\partial L_\text{policy}}{\partial z_k} = -\frac{1}{P\,G} \sum_i A_i\,(1[a_i = k] - \pi_k)",
         rf"{{}} = -\frac{{{tex_signed(pushed, 2)} - {probability:.3f} \cdot ({tex_signed(total, 2)})}}{{{count}}} = {tex_signed(policy)}",
         r"\frac{\partial L_\text{KL}}{\partial z_k} = \frac{\text{kl\_coef}}{P}\,\pi_k\left(\log\frac{\pi_k}{\pi_{\text{ref},k}} - \text{KL}\right)",
@@ -127,11 +141,27 @@ def advantage_formula(i: int, reward: float, mean: float, std: float, epsilon: f
     return rf"A_{{{i}}} = \frac{{{above}}}{{{tex(fitting(std, std, 3))} + {tex(number(epsilon))}}} = {tex_signed(advantage, 3)}"
 
 
-def _listed(parts: list[str]) -> str:
-    more = r",\ \dots" if len(parts) > SHOWN_TERMS else ""
-    return ",\\ ".join(parts[:SHOWN_TERMS]) + more
+def _rule(part: RulePart) -> str:
+    """The rule's reward as a function of the answer."""
+    shows = part.rule == "number_equal" and len(part.target) <= 12
+    target = rf",\ \text{{{_tex(part.target)}}}" if shows else ""
+    return rf"\text{{{_tex(part.rule)}}}(a_i{target})"
+
+
+def _listed(parts: list[str], fits: int = SHOWN_TERMS) -> str:
+    shown = max(1, min(SHOWN_TERMS, fits))
+    more = r",\ \dots" if len(parts) > shown else ""
+    return ",\\ ".join(parts[:shown]) + more
+
+
+_TEX = {character: "\\" + character for character in "{}$%#&_"} | {
+    "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+}  # fmt: skip
 
 
 def _tex(text: str) -> str:
-    """Plain letters and digits only: a text must not become LaTeX."""
-    return "".join(character if character.isalnum() or character in " .,?+-" else " " for character in text)
+    """A text inside `\\text{}` as it is: it must not become LaTeX."""
+    return "".join(
+        _TEX.get(character) or (character if character.isalnum() or character in " .,;:?!+-*/=<>|()[]'\"@…·" else " ")
+        for character in text
+    )

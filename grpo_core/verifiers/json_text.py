@@ -20,13 +20,13 @@ MAX_WORK = 100_000
 _REFUSED = ("pattern", "patternProperties", "$id", "$schema", "$dynamicRef")
 
 
-def parse_json(text: str):
-    """The value of a JSON text; ValueError if it is too long or deep, or not strict.
+def parse_json(text: str, maximum: int = MAX_JSON):
+    """The value of a JSON text; ValueError if it is longer than `maximum`, too deep, or not strict.
 
     Strict: nothing behind it, no NaN or Infinity, no number that overflows to infinity, no name twice in an object.
     """
-    if len(text) > MAX_JSON:
-        raise ValueError(f"longer than {MAX_JSON} characters")
+    if len(text) > maximum:
+        raise ValueError(f"longer than {maximum} characters")
     try:
         return json.loads(
             text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_without_duplicates

@@ -11,7 +11,16 @@ from grpo_core import TrainConfig, chapter_task, train
 
 from .conftest import settle
 
-PAGES = ("/", "/one_group", "/one_update", "/training_run", "/kl_leash", "/silent_groups", "/ppo_dpo_grpo")
+PAGES = (
+    "/",
+    "/one_group",
+    "/one_update",
+    "/training_run",
+    "/kl_leash",
+    "/silent_groups",
+    "/verifiable_rewards",
+    "/ppo_dpo_grpo",
+)
 
 
 def params(page) -> dict[str, str]:

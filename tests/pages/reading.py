@@ -15,6 +15,7 @@ PAGES = {
     "training_run": "pages/3_training_run.py",
     "kl_leash": "pages/4_kl_leash.py",
     "silent_groups": "pages/5_silent_groups.py",
+    "verifiable_rewards": "pages/6_verifiable_rewards.py",
     "ppo_dpo_grpo": "pages/7_ppo_dpo_grpo.py",
 }
 

@@ -13,11 +13,15 @@ import numpy as np
 import streamlit as st
 import torch
 
-from grpo_core import Bands, TrainingHistory, silent_probability
+from grpo_core import BanditTask, Bands, TrainingHistory, silent_probability
 from grpo_core.messages import N_
+from ui.labels import labels
 
 MAX_FRAMES = 101
 MAP_COLUMNS = 40
+MIN_FRAMES = 41
+MAX_PAIRS = 4000
+"""Of a large task fewer frames are sent, so that frames x prompts x actions stay below this."""
 MAX_CELLS = 8
 """Up to this group size the table has a cell per sample, above it one per distinct action."""
 
@@ -58,6 +62,7 @@ TEXTS = {
     "group_says": N_("Sample {count} answers to this one prompt."),
     "rewards": N_("3 Rewards"),
     "rewards_says": N_("The rule checks each answer: 1 if right, else 0."),
+    "graded_says": N_("The rules score each answer."),
     "compared": N_("4 Advantages"),
     "compared_says": N_("Compare each reward with the group's mean."),
     "moved": N_("5 New policy"),
@@ -115,10 +120,11 @@ def loop(history: TrainingHistory, texts: dict[str, str], prompt: int, links: di
 def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | None, prompt: int) -> dict:
     """The run as JSON: frame f is the policy that sampled epoch `epochs[f]`, and what its groups gave."""
     task, epochs = history.task, history.config.epochs
-    count = min(MAX_FRAMES, epochs)
+    count = min(MAX_FRAMES, epochs, max(MIN_FRAMES, MAX_PAIRS // task.rewards.numel()))
     frames = torch.linspace(0, epochs - 1, count).round().long()
     per_sample = history.config.group_size <= MAX_CELLS
     actions, advantages = history.actions[0, frames], history.advantages[0, frames]
+    few = band if len(task.prompts) <= 4 else None  # more bands would only cover each other
     shape = (count, *task.rewards.shape)
     counts = torch.zeros(shape, dtype=torch.long).scatter_add_(-1, actions, torch.ones_like(actions))
     by_action = torch.zeros(shape, dtype=torch.float64).scatter_(-1, actions, advantages)
@@ -128,11 +134,12 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
         | {
             "band": texts["band"].format(seeds=band.seeds if band else 0),
             "group_says": texts["group_says"].format(count=history.config.group_size),
+            "rewards_says": texts["rewards_says"] if _is_right_or_wrong(task) else texts["graded_says"],
         },
-        "prompts": task.prompts,
-        "actions": task.actions,
+        "prompts": labels(task.prompts, 60),
+        "actions": labels(task.actions, 40),
         "targets": task.is_target.tolist(),
-        "rewards": task.rewards.tolist(),
+        "rewards": _rounded(task.rewards, 4),
         "prompt": prompt,
         "epochs": (frames + 1).tolist(),
         "probabilities": _rounded(history.probabilities[0, frames], 3),
@@ -150,8 +157,8 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
                 _line(texts["greedy"], history.greedy_reward[0], frames, band and band.greedy_reward),
             ],
             "probability": [
-                _line(text, history.target_probabilities[0, :, p], frames, band and band.target_probabilities[..., p])
-                for p, text in enumerate(task.prompts)
+                _line(text, history.target_probabilities[0, :, p], frames, few and band.target_probabilities[..., p])
+                for p, text in enumerate(labels(task.prompts, 60))
             ],
             "entropy": [_line(texts["this_seed"], history.entropy[0], frames, band and band.entropy)],
         },
@@ -174,6 +181,10 @@ def add_silence(data: dict, history: TrainingHistory, texts: dict[str, str], ban
         "chance": _rounded(chance, 3),
     }
     data["curves"]["silent"] = [counted, expected]
+
+
+def _is_right_or_wrong(task: BanditTask) -> bool:
+    return set(task.rewards.unique().tolist()) <= {0, 1}
 
 
 def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title: str, lang: str) -> str:

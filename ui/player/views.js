@@ -45,13 +45,14 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
 
   function heatmap(node) {
     const cells = table(node, [texts.prompt, ...actions], actions.length);
+    root.classList.toggle("wide-heatmap", actions.length > 4); // on a phone each cell then carries its action
     const [ink, paper] = palette();
     return (frame) =>
       cells.forEach((row, p) =>
         row.forEach((cell, a) => {
           const value = data.probabilities[frame][p][a];
           const color = mixed(ink, paper, value);
-          cell.replaceChildren(value.toFixed(3));
+          cell.replaceChildren(make("b", "", actions[a]), value.toFixed(3));
           if (data.targets[p][a]) cell.append(make("small", "", texts.target));
           cell.className = data.targets[p][a] ? "target" : "";
           cell.style.background = `rgb(${color})`;
