@@ -58,7 +58,7 @@ margin = _("The margin of its pairs goes from 0 to {end:.3f}; the last epoch sti
     end=dpo.margin[1, -1].item(), last=(dpo.margin[1, -1] - dpo.margin[1, -2]).item()
 )
 scene(
-    method_figures.pair_bars(_, task, pairs(task, config)),
+    method_figures.pair_bars(_, task, pairs(task, config), page.prompt),
     "pairs",
     page.prose("dpo"),
     margin if dpo.pairs_kept else _("There are no pairs in the data."),

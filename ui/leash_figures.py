@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import torch
 
 from grpo_core.kl import ESTIMATORS
-from ui.figures import blank, is_dark, kl_color, line_colors, plain
+from ui.figures import blank, is_dark, kl_color, line_colors, names
 from ui.numbers import MINUS, signed
 
 GREY = "#8A94A0"
@@ -21,8 +21,8 @@ def corners(_, task, prompt: int) -> tuple[list[str], list[int]]:
     """
     target = int(task.is_target[prompt].int().argmax())
     others = [a for a in task.reference_policy[prompt].argsort(descending=True, stable=True).tolist() if a != target]
-    names = [task.actions[a] for a in (target, *others)]
-    return [*names[:2], names[2] if len(names) == 3 else _("all others")], [target, *others]
+    shown = [names(task.actions)[a] for a in (target, *others)]
+    return [*shown[:2], shown[2] if len(shown) == 3 else _("all others")], [target, *others]
 
 
 def in_corners(policies: torch.Tensor, order: list[int]) -> torch.Tensor:
@@ -74,18 +74,17 @@ def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tupl
     )  # fmt: skip
 
 
-def simplex(_, names: list[str], kl_coefs, paths: torch.Tensor, reference: torch.Tensor, current: float):
+def simplex(_, corner_names: list[str], kl_coefs, paths: torch.Tensor, reference: torch.Tensor, current: float):
     """The way of the policy from the reference, paths [K, E+1, 3] over (target, another answer, the rest)."""
-    names = [plain(name) for name in names]
     figure = go.Figure(
         layout={
-            "title": {"text": _("From the reference towards '{target}'").format(target=names[0]), "font": {"size": 15}, "x": 0},
+            "title": {"text": _("From the reference towards '{target}'").format(target=corner_names[0]), "font": {"size": 15}, "x": 0},
             "height": 380, "margin": {"l": 40, "r": 40, "t": 80, "b": 40}, "showlegend": False,
             "ternary": {
                 "bgcolor": "rgba(0,0,0,0)",
                 **{
                     axis: {"title": {"text": name}, "min": 0, "tickvals": [0.25, 0.5, 0.75], "gridcolor": "rgba(138,148,160,.35)"}
-                    for axis, name in zip(("aaxis", "baxis", "caxis"), names, strict=True)
+                    for axis, name in zip(("aaxis", "baxis", "caxis"), corner_names, strict=True)
                 },
             },
         }
@@ -102,7 +101,7 @@ def simplex(_, names: list[str], kl_coefs, paths: torch.Tensor, reference: torch
             a=a[-1:], b=b[-1:], c=c[-1:], mode="markers+text", text=[labels[i]],
             textposition="middle right", textfont={"color": text}, cliponaxis=False,
             marker={"color": kl_color(), "size": 12 if now else 8, "symbol": "circle" if now else "circle-open"},
-            hovertemplate=f"kl_coef {value:g}<br>{names[0]} %{{a:.3f}}<extra></extra>",
+            hovertemplate=f"kl_coef {value:g}: %{{a:.3f}}<extra></extra>",
         )  # fmt: skip
     a, b, c = reference.tolist()
     figure.add_scatterternary(
@@ -160,11 +159,11 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
 
 def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
     """The value of each estimate for each action that may be sampled; the exact KL as a line."""
-    names = [f"{plain(action)} ({p:.2f})" for action, p in zip(actions, policy, strict=True)]
+    answers = [f"{action} ({p:.2f})" for action, p in zip(names(actions), policy, strict=True)]
     figure = blank(_("One sample: k1 can be negative"), _("estimate (nats)"), _("sampled answer (π)"))
     for i, kind in enumerate(ESTIMATORS):
         figure.add_bar(
-            x=names, y=values[kind], name=kind, marker={"color": line_colors()[i], "pattern": {"shape": ("", "/", "x")[i]}},
+            x=answers, y=values[kind], name=kind, marker={"color": line_colors()[i], "pattern": {"shape": ("", "/", "x")[i]}},
             hovertemplate=f"{kind} = %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     figure.add_hline(kl, line={"color": kl_color(), "width": 2}, annotation_text=f"KL {kl:.3f}")
@@ -194,20 +193,20 @@ def leash_gradients(_, actions, gradients: dict[str, list[float]]):
     """The leash's gradient per logit when an estimate is used as the loss."""
     figure = blank(_("As a loss, k1 does not pull"), _("dKL / dlogit"), _("answer"))
     figure.add_bar(
-        x=[plain(action) for action in actions],
+        x=names(actions),
         y=gradients["exact"],
         name=_("exact, k2"),
         marker={"color": kl_color()},
     )
     for i, kind in ((0, "k1"), (2, "k3")):
         figure.add_bar(
-            x=[plain(action) for action in actions], y=gradients[kind], name=kind,
+            x=names(actions), y=gradients[kind], name=kind,
             marker={"color": line_colors()[i], "pattern": {"shape": ("", "", "x")[i]}},
         )  # fmt: skip
     figure.update_traces(hovertemplate="%{y:+.4f}<extra></extra>")
     figure.update_xaxes(type="category")
     pairs = ", ".join(
-        f"{plain(a)} {signed(e, 3)} / {signed(g, 3)}"
-        for a, e, g in zip(actions, gradients["exact"], gradients["k3"], strict=True)
+        f"{a} {signed(e, 3)} / {signed(g, 3)}"
+        for a, e, g in zip(names(actions), gradients["exact"], gradients["k3"], strict=True)
     )
     return figure, _("Exact and k3, per logit: {pairs}.").format(pairs=pairs)

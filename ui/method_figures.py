@@ -1,12 +1,14 @@
 """Plotly figures that compare the methods. A figure only draws what it is given."""
 
+import math
+
 import plotly.graph_objects as go
 import torch
 
 from grpo_core import BanditTask
 from grpo_core.messages import N_
 from grpo_core.method_bands import MethodBands
-from ui.figures import POSITIVE, blank, faint, is_dark, line_colors, plain
+from ui.figures import POSITIVE, blank, faint, is_dark, line_colors, names
 
 NAMES = {
     "PPO": N_("PPO"),
@@ -34,6 +36,9 @@ def color(name: str) -> str:
     return {"PPO": orange, "DPO": green, "GRPO": blue, "GRPO with clipping": blue}.get(name, _text())
 
 
+MAX_BARS = 18
+
+
 def reward_chart(_, runs: dict[str, MethodBands]):
     """Expected reward of every method's policy, at the same budget of samples."""
     title = _("Expected reward: {samples} samples each").format(samples=_budget(runs))
@@ -48,15 +53,19 @@ def kl_chart(_, runs: dict[str, MethodBands]):
     return figure, _("Median KL at the end, in nats: {ends}.").format(ends=_ends(_, runs, "mean_kl"))
 
 
-def pair_bars(_, task: BanditTask, pairs: torch.Tensor):
-    """DPO's data of one seed, pairs [P, A, A] of (chosen, rejected): every two answers of every prompt, also those never compared."""
-    labels, counts = [], []
-    for prompt, rewards in zip(pairs, task.rewards.tolist(), strict=True):
+def pair_bars(_, task: BanditTask, pairs: torch.Tensor, chosen: int):
+    """DPO's data of one seed, pairs [P, A, A] of (chosen, rejected): every two answers of every prompt, also those
+    never compared. Of a large task only the prompt `chosen`.
+    """
+    labels, counts, answers = [], [], names(task.actions)
+    small = len(task.prompts) * math.comb(len(answers), 2) <= MAX_BARS
+    prompts = range(len(task.prompts)) if small else [chosen]
+    for prompt, rewards in ((pairs[p], task.rewards[p].tolist()) for p in prompts):
         for first in range(len(task.actions)):
             for second in range(first + 1, len(task.actions)):
                 better, worse = (first, second) if rewards[first] >= rewards[second] else (second, first)
-                sign = ">" if rewards[better] > rewards[worse] else "="
-                labels.append(plain(f"{task.actions[better]} {sign} {task.actions[worse]}"))
+                sign = "&gt;" if rewards[better] > rewards[worse] else "="
+                labels.append(f"{answers[better]} {sign} {answers[worse]}")
                 counts.append(int(prompt[better, worse] + prompt[worse, better]))
     figure = blank(_("DPO: what its data compare"), None, _("pairs in the data"))
     never = counts.count(0)
@@ -66,14 +75,14 @@ def pair_bars(_, task: BanditTask, pairs: torch.Tensor):
         text=[str(count) if count else _("never") for count in counts], hoverinfo="text",
         hovertext=[f"{label}: {count}" for label, count in zip(labels, counts, strict=True)],
     )  # fmt: skip
-    each = len(counts) // len(task.prompts)
-    for index, prompt in enumerate(task.prompts):
+    each = len(counts) // len(prompts)
+    for index, prompt in enumerate(names(task.prompts)[p] for p in prompts):
         figure.add_annotation(
-            x=1, xref="paper", xanchor="right", y=index * each + (each - 1) / 2, text=plain(prompt), showarrow=False
+            x=1, xref="paper", xanchor="right", y=index * each + (each - 1) / 2, text=prompt, showarrow=False
         )
         if index:
             figure.add_hline(index * each - 0.5, line={"width": 1, "color": "#8A94A0"})
-    figure.update_layout(showlegend=False)
+    figure.update_layout(showlegend=False, height=max(330, 90 + 20 * len(counts)))
     figure.update_xaxes(range=[0, 1.9 * max(1, *counts)], rangemode="nonnegative")
     figure.update_yaxes(tickvals=rows, ticktext=labels, autorange="reversed")
     alt = _("Of {count} comparisons of two answers {never} are never in the pairs.")
@@ -83,8 +92,8 @@ def pair_bars(_, task: BanditTask, pairs: torch.Tensor):
 def value_chart(_, run: MethodBands):
     """PPO's value against the expected reward that it should be, mean over prompts."""
     figure = blank(_("PPO: the value has to catch up"), _("reward"), _("epochs of training"))
-    names = (_("expected reward"), _("value"))
-    for quantiles, name, dash in zip((run.mean_reward, run.value), names, ("solid", "dot"), strict=True):
+    legend = (_("expected reward"), _("value"))
+    for quantiles, name, dash in zip((run.mean_reward, run.value), legend, ("solid", "dot"), strict=True):
         _band(figure, quantiles, color("PPO"))
         _line(figure, quantiles[1], color("PPO"), dash, name)
     lag = run.mean_reward[1] - run.value[1]
