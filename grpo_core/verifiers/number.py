@@ -29,32 +29,35 @@ _NUMBER = re.compile(
 )
 _SAME = (
     ("\N{MINUS SIGN}", "-"), (r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\%", "%"), (r"\$", "$"),
-    (r"\(", " "), (r"\)", " "), (r"\[", " "), (r"\]", " "), (" / ", "/"),
+    (r"\(", " "), (r"\)", " "), (r"\[", " "), (r"\]", " "), (" / ", "/"), (r"\!", ""), (r"{,}", ","),
 )  # fmt: skip
+_UNIT = re.compile(r"\\(?:text|mathrm)\{[^{}]{0,100}\}")
+_SHORT_FRACTION = re.compile(r"\\frac([0-9])([0-9])(?![0-9])")
 
 
 def read_number(text: str) -> tuple[Fraction, str] | None:
     r"""The number of an answer and how it is written there; None if there is none.
 
     Where it is looked for, the first that is there:
-      the last \boxed{...}      nothing but one number in it
-      the line behind the last ####    nothing but one number on it, a full stop may follow (GSM8K)
+      the last \boxed{...}      nothing but one number in it, and its unit as \text{...}
+      the line behind the last ####    begins with a number (GSM8K)
       the whole text            its last number
-    A number is 72, -0.5, .5, 1e3, 1/2, \frac{1}{2}, 50 % (one half), $72, 1,234,567 (commas before
+    A number is 72, -0.5, .5, 1e3, 1/2, \frac{1}{2}, \frac12, 50 % (one half), $72, 1,234,567 (commas before
     every third digit). What touches a letter, _, ^, \ or a further ./, with a digit is not a number: 0x1F,
     x2, 10^5, 1,2, 1.2.3, 2024/01/02. A last number that is 1/0 or beyond MAX_DIGITS is none either.
     """
     for other, plain in _SAME:
         text = text.replace(other, plain)
-    marked = _boxed(text)
-    if marked is None and "####" in text:
-        marked = text.rpartition("####")[2].split("\n", 1)[0].strip().removesuffix(".")
-    if marked is None:
+    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _UNIT.sub(" ", text))
+    boxed = _boxed(text)
+    if boxed is not None:
+        found = _NUMBER.fullmatch(boxed.strip().strip("$").strip())
+    elif "####" in text:
+        found = _NUMBER.match(text.rpartition("####")[2].split("\n", 1)[0].strip())
+    else:
         found = None
         for match in _NUMBER.finditer(text):
             found = match
-    else:
-        found = _NUMBER.fullmatch(marked.strip().strip("$"))
     return found and _value(found)
 
 
