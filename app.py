@@ -50,8 +50,9 @@ ask(
 )
 
 st.subheader(_("Where to go next"), anchor=False)
-for column, name in zip(st.columns(len(SHOWS)), SHOWS, strict=True):
-    path, title, icon = PAGES[name]
-    with column.container(border=True, height="stretch"):
-        st.page_link(path, label=_(title), icon=icon, query_params=links.query_params(name))
-        st.caption(_(SHOWS[name]))
+for first in range(0, len(SHOWS), 3):
+    for column, name in zip(st.columns(3), list(SHOWS)[first : first + 3], strict=False):
+        path, title, icon = PAGES[name]
+        with column.container(border=True, height="stretch"):
+            st.page_link(path, label=_(title), icon=icon, query_params=links.query_params(name))
+            st.caption(_(SHOWS[name]))
