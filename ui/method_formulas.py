@@ -8,6 +8,7 @@ import torch
 from grpo_core import METHODS, one_update, train_method
 from grpo_core.method_training import clipped_surrogate, preference_update
 from ui.frame import Page, choose_prompt
+from ui.i18n import escape
 from ui.numbers import number, tex, tex_signed
 from ui.update_steps import advantage_formula
 
@@ -81,8 +82,8 @@ def where(page: Page, example: Example) -> str:
         "Seed {seed}, first epoch, answer {number} to “{prompt}”: {answer}. PPO before its last update on it."
     )
     return text.format(
-        seed=page.config.seed, number=example.sample, prompt=page.task.prompts[example.prompt],
-        answer=page.task.actions[example.action],
+        seed=page.config.seed, number=example.sample, prompt=escape(page.task.prompts[example.prompt]),
+        answer=escape(page.task.actions[example.action]),
     )  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def blocks(page: Page, example: Example) -> list[tuple[str, list[str], str]]:
     if example.pair is None:
         data = _("This prompt has no pairs with this seed: DPO has nothing to learn from.")
     else:
-        chosen, rejected = (page.task.actions[action] for action in example.pair)
+        chosen, rejected = (escape(page.task.actions[action]) for action in example.pair)
         data = _(
             "The pair {chosen} > {rejected} of the same prompt, after the first update; the loss began at log 2 = 0.6931."
         )

@@ -11,6 +11,7 @@ import torch
 from grpo_core import METHODS, TrainConfig, chapter_task, one_update, train, train_method
 from grpo_core.method_bands import MethodBands, method_seeds, silent_shares, train_method_bands
 from tests.pages.reading import charts, open_page, shown
+from ui.i18n import escape
 from ui.method_figures import NAMES
 
 TASK = chapter_task()
@@ -243,7 +244,7 @@ def test_the_formulas_follow_the_prompt_and_say_what_does_not_push():
             page = open_page(NAME, seed=str(seed), group_size="2", prompt=str(prompt + 1))
             best = int(group.rewards[prompt].argmax())
             answer = TASK.actions[group.actions[prompt, best]]
-            assert f"answer {best + 1} to “{TASK.prompts[prompt]}”: {answer}." in shown(page)
+            assert f"answer {best + 1} to “{escape(TASK.prompts[prompt])}”: {answer}." in shown(page)
             (note,) = (note for note in notes if note in shown(page))
             assert (note == notes[0]) == (group.rewards[prompt, best] == 0)
             assert ("silent group teaches nothing" in shown(page)) == group.silent[prompt].item()
