@@ -32,9 +32,12 @@ def param(page, name: str) -> str | None:
 def open_task(open_at, path: str, task: str, **more):
     """A page with a task, once its last part is drawn."""
     page = open_at(f"{path}?task={task}&curve=all", **more)
-    last = {"/verifiable_rewards": ".verdicts >> nth=9", "/training_run": ".heatmaplayer image"}.get(
-        path, "[data-testid=stExpander], .loop .share"
-    )
+    last = {
+        "/": ".loop .share",
+        "/training_run": ".heatmaplayer image",
+        "/silent_groups": ".map .dot",
+        "/verifiable_rewards": ".verdicts >> nth=9",
+    }.get(path, "[data-testid=stMain] [data-testid=stExpander]")
     page.locator(last).last.wait_for(state="attached")
     settle(page)
     return page
