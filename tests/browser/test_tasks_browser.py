@@ -50,8 +50,11 @@ def links_outside(page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+# Every page shows half of the hostile tasks, every task half of the pages: the whole product takes minutes.
+PLACES = [(path, n) for n in range(len(HOSTILE)) for i, path in enumerate(PAGES) if (i + n) % 2 == 0]
+
+
+@pytest.mark.parametrize(("path", "number"), PLACES)
 def test_hostile_texts_stay_texts(open_at, path, number):
     task = HOSTILE[number]
     page = open_task(open_at, path, f"{task.packed()}&prompt={len(task.prompts)}")
