@@ -260,7 +260,7 @@ def test_the_share_popover_has_the_link_and_its_code(open_at):
     page.locator("[data-testid=stPopover] button").first.click()
     body = page.locator("[data-testid=stPopoverBody]")
     body.locator("img").wait_for()
-    assert "/training_run?group_size=8" in body.inner_text()
+    body.get_by_text("/training_run?group_size=8").first.wait_for()
 
 
 def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_path):
