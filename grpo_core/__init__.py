@@ -5,8 +5,8 @@ from grpo_core.bands import Bands, band_seeds, train_bands
 from grpo_core.config import TrainConfig
 from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
-from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_moments, kl_loss_gradient
-from grpo_core.leash import Rest, measure_rest, textbook_policy, train_leashes
+from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_error, estimator_moments, kl_loss_gradient
+from grpo_core.leash import Rest, kl_and_reward, measure_rest, textbook_frontier, textbook_policy, train_leashes
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
 from grpo_core.method_training import train_method
@@ -14,7 +14,14 @@ from grpo_core.methods import METHODS, Method, MethodHistory
 from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
-from grpo_core.theory import expected_push, resting_points, resting_probability, silent_probability
+from grpo_core.theory import (
+    expected_push,
+    expected_signals,
+    resting_points,
+    resting_probability,
+    silent_probability,
+    textbook_probability,
+)
 from grpo_core.training import train
 from grpo_core.update import UpdateStep, one_update
 
@@ -40,11 +47,14 @@ __all__ = [
     "chapter_task",
     "entropy",
     "estimate_kl",
+    "estimator_error",
     "estimator_moments",
     "expected_push",
+    "expected_signals",
     "findings",
     "group_advantages",
     "group_statistics",
+    "kl_and_reward",
     "kl_loss_gradient",
     "load_run",
     "measure_rest",
@@ -54,7 +64,9 @@ __all__ = [
     "sample_actions",
     "save_run",
     "silent_probability",
+    "textbook_frontier",
     "textbook_policy",
+    "textbook_probability",
     "train",
     "train_bands",
     "train_leashes",

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
-
 from grpo_core.history import TrainingHistory
 from grpo_core.losses import chapter_gradient
 from grpo_core.messages import N_, Message
@@ -56,16 +54,9 @@ class _Run:
         self.moved = self.kl[-1] > 1e-12
         sampling = policies[[0, self.epochs - 1]]
         self.expected_rewards = (sampling * task.rewards).sum(-1).mean(-1).tolist()
-        self.expected_signal = (1 - _silent(sampling, task.rewards, history.config.group_size)).mean(-1).tolist()
+        silent = history.silent_probability[seed_index, [0, self.epochs - 1]]
+        self.expected_signal = (1 - silent).mean(-1).tolist()
         self.why = _why_not(history, seed_index, self)
-
-
-def _silent(policies, rewards, group_size: int):
-    """P(all G rewards of a group are equal), policies [..., P, A] -> [..., P]."""
-    same = (rewards[:, :, None] == rewards[:, None, :]).double()  # [P, A, A]
-    # The sum over actions counts each level of reward once: pi_a / level sums to 1 within it.
-    level = torch.einsum("...pa,pab->...pb", policies, same)
-    return (policies * level ** (group_size - 1)).sum(-1)
 
 
 def _why_not(history: TrainingHistory, seed_index: int, run: _Run) -> str:

@@ -77,6 +77,18 @@ class TrainingHistory:
         return self.silent.double().mean(-1)
 
     @cached_property
+    def silent_probability(self) -> torch.Tensor:
+        """[S, E+1, P] P(all G rewards of a group are equal) = sum over the levels of reward of P(level)^G.
+
+        With two levels it is `theory.silent_probability` of the target's probability.
+        """
+        rewards = self.task.rewards
+        same = (rewards[:, :, None] == rewards[:, None, :]).double()  # [P, A, A]
+        level = torch.einsum("sepa,pab->sepb", self.probabilities, same)
+        # Summed over actions, pi_a * P(its level)^(G-1) counts every level once.
+        return (self.probabilities * level ** (self.config.group_size - 1)).sum(-1)
+
+    @cached_property
     def kl(self) -> torch.Tensor:
         """[S, E+1, P] KL(policy || reference) in nats."""
         return categorical_kl(self.probabilities, self.task.reference_policy)

@@ -49,6 +49,16 @@ def estimator_moments(
     return mean, (probabilities * (values - mean[..., None]).square()).sum(-1)
 
 
+def estimator_error(probabilities: torch.Tensor, reference: torch.Tensor, kind: str, samples) -> torch.Tensor:
+    """Root mean square error of the mean of n samples' estimates, in nats: one policy [A], samples [N] -> [N].
+
+    sqrt(bias^2 + variance / n), with bias = expectation - KL(policy || reference)
+    """
+    mean, variance = estimator_moments(probabilities, reference, kind)
+    bias = mean - categorical_kl(probabilities, reference)
+    return (bias.square() + variance / torch.as_tensor(samples)).sqrt()
+
+
 def kl_loss_gradient(probabilities: torch.Tensor, reference: torch.Tensor, kind: str) -> torch.Tensor:
     """Expected gradient per logit of an estimate used as a loss term, [..., A] -> [..., A].
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from grpo_core.config import TrainConfig
+from grpo_core.kl import categorical_kl
 from grpo_core.task import BanditTask
 from grpo_core.training import train
 
@@ -34,6 +35,17 @@ def textbook_policy(task: BanditTask, kl_coef: float) -> torch.Tensor:
     its advantage is not the reward, but the reward against its group. (Rafailov et al., arXiv 2305.18290, eq. 4)
     """
     return (task.reference_policy.log() + task.rewards / kl_coef).softmax(-1)
+
+
+def kl_and_reward(task: BanditTask, policies: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What policies cost and bring: KL in nats and expected reward, means over prompts, [..., P, A] -> two [...]."""
+    kl = categorical_kl(policies, task.reference_policy).mean(-1)
+    return kl, torch.linalg.vecdot(policies, task.rewards).mean(-1)
+
+
+def textbook_frontier(task: BanditTask, kl_coefs) -> tuple[torch.Tensor, torch.Tensor]:
+    """KL and expected reward of the textbook policy under each coefficient, two [K]: no policy has more reward at its KL."""
+    return kl_and_reward(task, torch.stack([textbook_policy(task, value) for value in kl_coefs]))
 
 
 def measure_rest(

@@ -63,6 +63,11 @@ class BanditTask:
         return self.rewards == self.rewards.amax(-1, keepdim=True)
 
     @property
+    def is_binary(self) -> bool:
+        """Whether every prompt has just two rewards, right and wrong: what `theory` is about."""
+        return bool(((self.rewards == self.rewards.amin(-1, keepdim=True)) | self.is_target).all())
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """[P] the target of each prompt; several right answers are joined by ` / `."""
         return tuple(

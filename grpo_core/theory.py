@@ -20,6 +20,17 @@ def silent_probability(p, group_size):
     return (p**group_size + (1 - p) ** group_size)[()]
 
 
+def expected_signals(p, group_size, samples):
+    """Groups with a signal to be expected when `samples` are split into groups: samples / G * (1 - P(silent))."""
+    return samples / _group_size(group_size) * (1 - silent_probability(p, group_size))
+
+
+def textbook_probability(kl_coef, reference_probability):
+    """The right answer under the policy proportional to reference * exp(reward / kl_coef), reward 1 or 0."""
+    reference = _probability("reference_probability", reference_probability)
+    return (reference / (reference + (1 - reference) * np.exp(-1 / np.asarray(kl_coef, dtype=float))))[()]
+
+
 def expected_push(p, group_size, scale: str = "std"):
     """Expected push on the right answer's logit, with p_hat = k / G the share of right samples:
 

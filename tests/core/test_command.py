@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from grpo_core import BanditTask, FieldError, TrainConfig, chapter_task, findings, load_run, one_update, save_run, train
-from grpo_core.findings import _silent
 from grpo_core.optimizers import corrected_moments
 from grpo_core.runs import FILES, run_files, run_zip
 from grpo_core.train_grpo_bandit import main
@@ -284,15 +283,6 @@ def test_findings_of_a_policy_that_settles_on_the_second_best():
     for finding in (advantages, target, kl):
         assert "the best answer is sampled too rarely" in str(finding) and not finding.sensible
     assert "certain of wrong answers" in str(advantages)
-
-
-def test_expected_signal_is_the_share_of_mixed_groups():
-    """A prompt with two right answers and one wrong: silent with p^G + (1 - p)^G."""
-    rewards = torch.tensor([[1.0, 1.0, 0.0]]).double()
-    policy = torch.tensor([[[0.2, 0.5, 0.3]]]).double()
-    assert _silent(policy, rewards, 4).item() == pytest.approx(0.7**4 + 0.3**4)
-    graded = torch.tensor([[1.0, 0.5, 0.0]]).double()
-    assert _silent(policy, graded, 3).item() == pytest.approx(0.2**3 + 0.5**3 + 0.3**3)
 
 
 def test_no_finding_prints_a_negative_zero():

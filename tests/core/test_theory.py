@@ -9,11 +9,18 @@ import pytest
 import torch
 
 from grpo_core import (
+    BanditTask,
     FieldError,
     TrainConfig,
+    categorical_kl,
     chapter_task,
+    expected_signals,
     group_advantages,
+    kl_and_reward,
     measure_rest,
+    textbook_frontier,
+    textbook_policy,
+    textbook_probability,
     train,
     train_leashes,
 )
@@ -94,6 +101,38 @@ def test_larger_steps_rest_further_out():
 
 def test_a_run_that_still_moves_is_not_flat():
     assert not measure_rest([0.5], 16, epochs=200).flat.any()
+
+
+def test_a_run_s_chance_of_silence_counts_every_level_of_reward():
+    task = BanditTask(["two", "three"], ["a", "b", "c"], [[1, 1, 0], [1, 0.5, 0]], [[0.2, 0.5, 0.3]] * 2)
+    chance = train(task, TrainConfig(epochs=1, group_size=4)).silent_probability
+    assert chance.shape == (1, 2, 2)
+    assert chance[0, 0].tolist() == pytest.approx([0.7**4 + 0.3**4, 0.2**4 + 0.5**4 + 0.3**4])
+    assert not task.is_binary and chapter_task().is_binary
+    history = train(chapter_task(), TrainConfig(epochs=5))
+    binary = silent_probability(history.target_probabilities.numpy(), 4)
+    assert history.silent_probability.numpy() == pytest.approx(binary)
+
+
+def test_textbook_and_signals_by_hand():
+    task = BanditTask(["p"], ["a", "b", "c"], [[1, 0, 0]], [[0.2, 0.5, 0.3]])
+    for kl_coef in (0.1, 1.0, 2.0):
+        weight = 0.2 * math.exp(1 / kl_coef)
+        assert textbook_probability(kl_coef, 0.2) == pytest.approx(weight / (weight + 0.8))
+        assert textbook_policy(task, kl_coef)[0, 0].item() == pytest.approx(weight / (weight + 0.8))
+    assert expected_signals(0.5, np.array([2, 4]), 64).tolist() == pytest.approx([16, 14])
+    kl, reward = textbook_frontier(task, [1.0, 3.0])
+    policy = textbook_policy(task, 3.0)
+    assert reward.tolist() == pytest.approx(textbook_probability(np.array([1.0, 3.0]), 0.2).tolist())
+    assert kl[1].item() == pytest.approx(categorical_kl(policy, task.reference_policy).item())
+
+
+def test_kl_and_reward_are_means_over_prompts():
+    task = BanditTask(["p", "q"], ["a", "b"], [[1, 0], [0, 3]])
+    policies = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]], dtype=torch.float64)
+    kl, reward = kl_and_reward(task, policies)
+    assert kl.shape == reward.shape == (1, 1)
+    assert kl.item() == pytest.approx(math.log(2) / 2) and reward.item() == pytest.approx((1 + 1.5) / 2)
 
 
 def test_leashes_together_are_the_runs_alone():
