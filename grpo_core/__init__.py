@@ -15,8 +15,10 @@ from grpo_core.random_numbers import sample_actions, uniforms
 from grpo_core.runs import load_run, save_run
 from grpo_core.task import BanditTask, chapter_task
 from grpo_core.theory import (
+    endless_push,
     expected_push,
     expected_signals,
+    reinforce_push,
     resting_points,
     resting_probability,
     silent_probability,
@@ -45,6 +47,7 @@ __all__ = [
     "chapter_gradient",
     "chapter_loss",
     "chapter_task",
+    "endless_push",
     "entropy",
     "estimate_kl",
     "estimator_error",
@@ -59,6 +62,7 @@ __all__ = [
     "load_run",
     "measure_rest",
     "one_update",
+    "reinforce_push",
     "resting_points",
     "resting_probability",
     "sample_actions",

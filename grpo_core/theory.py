@@ -37,11 +37,25 @@ def expected_push(p, group_size, scale: str = "std"):
     std   sum_k Binom(k; G, p) * sqrt(p_hat * (1 - p_hat))
     none  sum_k Binom(k; G, p) * p_hat * (1 - p_hat) = p * (1 - p) * (1 - 1/G)
 
-    For G -> infinity with std it is sqrt(p * (1 - p)), the slope per logit of 2 * arcsin(sqrt(p))
-    (Davis & Recht, arXiv 2510.13651).
+    For G -> infinity they are `endless_push` and `reinforce_push`.
     """
     p, group_size = _probability("p", p), _group_size(group_size)
     return (p * (1 - p) * _push_per_variance(p, 1 - p, group_size, scale))[()]
+
+
+def endless_push(p):
+    """Expected push with std for G -> infinity: sqrt(p * (1 - p)), the slope per logit of 2 * arcsin(sqrt(p)).
+
+    Source: Davis & Recht, arXiv 2510.13651.
+    """
+    p = _probability("p", p)
+    return np.sqrt(p * (1 - p))[()]
+
+
+def reinforce_push(p):
+    """Expected push of REINFORCE without a baseline, E[r * (1[right] - p)] = p * (1 - p): no group is compared."""
+    p = _probability("p", p)
+    return (p * (1 - p))[()]
 
 
 def resting_probability(kl_coef, group_size, scale: str = "std", reference_probability=1 / 3):

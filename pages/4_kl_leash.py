@@ -1,28 +1,30 @@
 """KL leash: what kl_coef buys and costs, and where the policy comes to rest."""
 
-import math
-
 import numpy as np
 import streamlit as st
 
 from grpo_core import (
     categorical_kl,
     estimate_kl,
+    estimator_error,
     estimator_moments,
-    expected_push,
+    kl_and_reward,
     kl_loss_gradient,
     resting_probability,
-    textbook_policy,
+    textbook_frontier,
+    textbook_probability,
 )
 from grpo_core.kl import ESTIMATORS
-from ui import figures, leash_figures, links
+from ui import figures, leash_figures, leash_formulas, links
 from ui.frame import choose, choose_prompt, open_page
 from ui.question import ask
 from ui.runs import leashes, predicted_rest, rest, run
 
 SWEEP = (0.0, 0.3, 0.5, 1.0, 2.0)
 MEASURED = (0.5, 0.75, 1.0, 1.5, 2.0)
+COUNTS = (4 ** np.arange(6)).tolist()
 PREDICTED = tuple(np.linspace(0.45, 2, 63).tolist())
+FRONTIER = np.geomspace(0.05, 50, 60).tolist()
 STEPS = {
     "SGD 0.05": {},
     "SGD 0.5": {"learning_rate": 0.5, "epochs": 2_000},
@@ -37,13 +39,8 @@ st.markdown(page.prose("intro"))
 choose_prompt(page)
 kl_coefs = tuple(sorted({*SWEEP, config.kl_coef}))
 policies = leashes(task, config, kl_coefs)
-ends = policies[:, :, -1]
-kl, reward = categorical_kl(ends, task.reference_policy).mean(-1), (ends * task.rewards).sum(-1).mean(-1)
-best = [textbook_policy(task, value) for value in np.geomspace(0.05, 50, 60)]
-frontier = (
-    [categorical_kl(policy, task.reference_policy).mean().item() for policy in best],
-    [(policy * task.rewards).sum(-1).mean().item() for policy in best],
-)
+kl, reward = kl_and_reward(task, policies[:, :, -1])
+frontier = textbook_frontier(task, FRONTIER)
 left, right = st.columns(2)
 with left:
     figures.show(leash_figures.tradeoff(_, kl_coefs, kl, reward, frontier, config.kl_coef), "tradeoff")
@@ -68,20 +65,9 @@ predicted = {name: (PREDICTED, *predicted_rest(PREDICTED, group_size, scale, sta
 with st.spinner(_("Training until it rests …")):
     measured = {name: (MEASURED, *rest(MEASURED, group_size, scale, start)) for name, scale in scales.items()}
     steps = {name: rest((1.0,), group_size, "std", start, **step).probability.item() for name, step in STEPS.items()}
-odds = start / (1 - start)
-textbook = (PREDICTED, [odds * math.exp(1 / value) / (1 + odds * math.exp(1 / value)) for value in PREDICTED])
+textbook = (PREDICTED, textbook_probability(PREDICTED, start))
 figures.show(leash_figures.resting(_, predicted, textbook, measured, start), "rest")
-
-shown = config.kl_coef if config.kl_coef >= MEASURED[0] else 1.0
-rests = resting_probability(shown, group_size, "std", start)
-push, logit = expected_push(rests, group_size), math.log(rests / (1 - rests)) if rests < 1 else math.inf
-st.latex(r"E[\text{push}](p) = \text{kl\_coef} \cdot p\,(1-p) \cdot d")
-st.latex(r"d = \text{logit}(p) - \text{logit}(p_\text{ref})")
-st.latex(rf"G = {group_size},\quad \text{{kl\_coef}} = {shown:g},\quad p = {rests:.4f}")
-if 0 < rests < 1:
-    distance = logit - math.log(odds)
-    st.latex(rf"d = {logit:.3f} - ({math.log(odds):.3f}) = {distance:.3f}")
-    st.latex(rf"{push:.4f} = {shown:g} \cdot {rests:.4f} \cdot {1 - rests:.4f} \cdot {distance:.3f}")
+leash_formulas.draw_resting_equation(config.kl_coef if config.kl_coef >= MEASURED[0] else 1.0, group_size, start)
 st.markdown(page.prose("textbook"))
 st.dataframe(
     {
@@ -90,7 +76,7 @@ st.dataframe(
         _("predicted for small steps"): [f"{resting_probability(1.0, group_size, 'std', start):.3f}"] * len(steps),
     },
     hide_index=True,
-    alt=_("Larger steps rest further from the prediction."),
+    alt=_("Where each step rests, and the prediction for small ones."),
 )
 
 
@@ -115,26 +101,16 @@ ref = task.reference_policy[page.prompt]
 exact = categorical_kl(policy, ref).item()
 values = {kind: estimate_kl((policy / ref).log(), kind).tolist() for kind in ESTIMATORS}
 moments = {kind: tuple(part.item() for part in estimator_moments(policy, ref, kind)) for kind in ESTIMATORS}
+errors = {kind: estimator_error(policy, ref, kind, COUNTS).tolist() for kind in ESTIMATORS}
 gradients = {kind: kl_loss_gradient(policy, ref, kind).tolist() for kind in ("exact", *ESTIMATORS)}
 first, second, third = st.columns(3)
 with first:
     figures.show(leash_figures.estimates(_, task.actions, policy.tolist(), values, exact), "estimates")
 with second:
-    figures.show(leash_figures.estimate_errors(_, moments, exact), "errors")
+    figures.show(leash_figures.estimate_errors(_, COUNTS, errors, moments, exact), "errors")
 with third:
     figures.show(leash_figures.leash_gradients(_, task.actions, gradients), "gradients")
-likely = int(policy.argmax())
-x = values["k1"][likely]
-for symbols, numbers in (
-    (
-        r"k_1 = x = \log\frac{\pi(a)}{\pi_\text{ref}(a)}",
-        rf"\log\frac{{{policy[likely]:.3f}}}{{{ref[likely]:.3f}}} = {x:.3f}",
-    ),
-    (r"k_2 = \tfrac12 x^2", f"{values['k2'][likely]:.3f}"),
-    (r"k_3 = e^{-x} - 1 + x", f"{math.exp(-x):.3f} - 1 + {x:.3f} = {values['k3'][likely]:.3f}"),
-):
-    st.latex(symbols)
-    st.latex("= " + numbers)
+leash_formulas.draw_estimates(policy, ref)
 st.markdown(page.prose("gradients"))
 with st.expander(_("What real frameworks do")):
     st.markdown(page.prose("frameworks"))

@@ -2,10 +2,18 @@
 
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 import torch
 
-from grpo_core import group_advantages, silent_probability
+from grpo_core import (
+    endless_push,
+    expected_push,
+    expected_signals,
+    group_advantages,
+    reinforce_push,
+    silent_probability,
+)
 from grpo_core.config import SETTINGS
 from grpo_core.float_noise import EPSILONS, framework_advantages
 from ui import figures, links, silent_figures
@@ -13,7 +21,12 @@ from ui.frame import choose, open_page
 from ui.player import player_texts, silent_player
 from ui.question import ask
 from ui.runs import bands, drawn_again, run
+from ui.silent_formulas import draw_chance
 
+P = np.linspace(0, 1, 101)
+SIZES = np.array([2, 4, 8, 16, 32, 64])
+DIFFICULTIES = (0.05, 0.2, 0.5)
+BUDGET = 64
 MAX_DRAWS = 8
 GROUPS = 4
 
@@ -27,10 +40,11 @@ st.markdown(page.prose("intro"))
 silent_player(
     history, player_texts(_), band=many, prompt=page.prompt, on_prompt=lambda index: links.change("prompt", index + 1)
 )
-p = history.target_probabilities[0, 0, page.prompt].item()
-chance = silent_probability(p, group_size)
-st.latex(r"P(\text{silent}) = p^G + (1 - p)^G")
-st.latex(rf"{p:.3f}^{{{group_size}}} + {1 - p:.3f}^{{{group_size}}} = {chance:.4f}")
+if not task.is_binary:
+    st.caption(
+        _("The map is for right or wrong. Here a group has more rewards, so it is silent less often than shown.")
+    )
+draw_chance(history, page.prompt)
 counted = int(history.silent[0].sum())
 text = _(
     "In this run {counted} of {groups} groups were silent; over {seeds} seeds the median at the end is {share:.0%}."
@@ -42,16 +56,25 @@ st.caption(
 )
 
 st.subheader(_("How hard does a group push?"), anchor=False)
+pushes = {
+    _("with std"): expected_push(P, group_size),
+    _("without std"): expected_push(P, group_size, "none"),
+    _("REINFORCE, no baseline"): reinforce_push(P),
+    _("with std, endless group"): endless_push(P),
+}
 places = history.target_probabilities[0, -1].tolist()
-figures.show(silent_figures.push_curves(_, group_size, places), "push")
+dots = (places, expected_push(places, group_size)) if task.is_binary else None
+figures.show(silent_figures.push_curves(_, P, pushes, dots), "push")
 st.markdown(page.prose("push"))
 
 st.subheader(_("A larger group, or more prompts?"), anchor=False)
+heard = {p: 1 - silent_probability(p, SIZES) for p in DIFFICULTIES}
+signals = {p: expected_signals(p, SIZES, BUDGET) for p in DIFFICULTIES}
 left, right = st.columns(2)
 with left:
-    figures.show(silent_figures.prompts_with_signal(_, group_size), "reach")
+    figures.show(silent_figures.prompts_with_signal(_, SIZES, heard), "reach")
 with right:
-    figures.show(silent_figures.signals_of_a_budget(_), "budget")
+    figures.show(silent_figures.signals_of_a_budget(_, BUDGET, SIZES, signals), "budget")
 st.markdown(page.prose("budget"))
 
 st.subheader(_("Draw again until the group is mixed"), anchor=False)
@@ -69,6 +92,7 @@ for name, (samples, target, silent) in shown.items():
         "{name}: {samples:,.0f} samples a run, {silent:.0%} of the groups silent, target probability {target:.3f}."
     )
     st.markdown(text.format(name=name, samples=samples[-1].item(), silent=silent, target=target[:, -1].median().item()))
+chance = history.silent_probability[0, 0, page.prompt].item()
 if chance < 1:
     st.latex(r"E[\text{draws}] = \frac{1}{1 - P(\text{silent})}")
     st.latex(rf"\frac{{1}}{{1 - {chance:.4f}}} = {1 / (1 - chance):.2f}")

@@ -1,6 +1,5 @@
 """Plotly figures of the leash: what kl_coef buys, where policies rest, how the KL is estimated."""
 
-import numpy as np
 import plotly.graph_objects as go
 import torch
 
@@ -10,8 +9,6 @@ from ui.numbers import MINUS, signed
 
 GREY = "#8A94A0"
 SYMBOLS = ("circle", "square", "diamond")
-COUNTS = 4 ** np.arange(6)
-"""Numbers of samples over which an estimate is averaged."""
 
 
 def corners(_, task, prompt: int) -> tuple[list[str], list[int]]:
@@ -41,13 +38,13 @@ def _labels(kl_coefs, places: list[float], current: float) -> list[str]:
     return labels
 
 
-def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tuple[list, list], current: float):
+def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tuple, current: float):
     """What each coefficient ends with, KL against reward, [K, S] each: median and 5-95 % of the seeds."""
     figure = blank(
         _("A longer leash buys reward and costs KL"), _("expected reward at the end"), _("KL at the end (nats)")
     )
     figure.add_scatter(
-        x=frontier[0], y=frontier[1], mode="lines", line={"color": GREY, "dash": "dash", "width": 1.5},
+        x=frontier[0].tolist(), y=frontier[1].tolist(), mode="lines", line={"color": GREY, "dash": "dash", "width": 1.5},
         name=_("best reward that any policy has at this KL"), hoverinfo="skip",
     )  # fmt: skip
     low, middle, high = (torch.quantile(kl, level, dim=1).numpy() for level in (0.05, 0.5, 0.95))
@@ -153,8 +150,9 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
     )
     figure.update_yaxes(range=[0, 1.05])
     figure.update_layout(height=420, legend={"y": -0.22})
-    alt = _("With the std training rests far further from the reference than without it.")
-    return figure, alt
+    ends = ", ".join(f"{name} {values[-1].item():.3f}" for name, (_coefs, values, _flat) in measured.items())
+    alt = _("From a reference of {start:.3f}, kl_coef {kl_coef:g} rests at: {ends}.")
+    return figure, alt.format(start=reference, kl_coef=rest[0][-1], ends=ends)
 
 
 def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
@@ -172,18 +170,17 @@ def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
     return figure, alt.format(kl=kl, low=signed(min(values["k1"])), high=signed(max(values["k1"])))
 
 
-def estimate_errors(_, moments: dict[str, tuple[float, float]], kl: float):
-    """Root mean square error of the mean of n samples: sqrt(bias^2 + variance / n)."""
+def estimate_errors(_, counts: list[int], errors: dict[str, list[float]], moments: dict[str, tuple], kl: float):
+    """The error of the mean of n samples of each estimate; the hover has its expectation and variance."""
     figure = blank(_("More samples: k2 keeps its bias"), _("error of the mean (nats)"), _("samples"))
     for i, kind in enumerate(ESTIMATORS):
         mean, variance = moments[kind]
-        error = np.sqrt((mean - kl) ** 2 + variance / COUNTS)
         figure.add_scatter(
-            x=COUNTS, y=error, mode="lines+markers", name=kind,
+            x=counts, y=errors[kind], mode="lines+markers", name=kind,
             line={"color": line_colors()[i], "dash": ("solid", "dash", "dot")[i], "width": 2.5},
             hovertemplate=f"{kind}: √(({mean:.3f} {MINUS} {kl:.3f})² + {variance:.3f} / %{{x}}) = %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
-    figure.update_xaxes(type="log", tickvals=COUNTS)
+    figure.update_xaxes(type="log", tickvals=counts)
     figure.update_yaxes(rangemode="tozero")
     bias = moments["k2"][0] - kl
     return figure, _("The bias of k2 is {bias}; the errors of k1 and k3 shrink to 0.").format(bias=signed(bias, 3))

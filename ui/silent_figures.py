@@ -3,72 +3,61 @@
 import numpy as np
 import torch
 
-from grpo_core import expected_push, silent_probability
 from ui.figures import POSITIVE, blank, faint, line_colors
 from ui.numbers import signed
 
 GREY = "#8A94A0"
-P = np.linspace(0, 1, 101)
-SIZES = (2, 4, 8, 16, 32, 64)
-DIFFICULTIES = (0.05, 0.2, 0.5)
-BUDGET = 64
 
 
-def push_curves(_, group_size: int, places: list[float]):
-    """Expected push on the right answer's logit over its probability; `places` are the prompts' own."""
+def push_curves(_, p: np.ndarray, curves: dict[str, np.ndarray], dots: tuple[list, np.ndarray] | None):
+    """Expected push on the right answer's logit over its probability p, a line a method, the first with std.
+
+    dots: the prompts' probabilities and the push on each, where the rewards are right or wrong.
+    """
     figure = blank(
         _("The std lifts the extremes; hard prompts starve first"),
         _("expected push"),
         _("probability of the right answer"),
     )
-    lines = (
-        (_("with std"), expected_push(P, group_size), POSITIVE, "solid"),
-        (_("without std"), expected_push(P, group_size, "none"), line_colors()[1], "dash"),
-        (_("REINFORCE, no baseline"), P * (1 - P), line_colors()[2], "dot"),
-        (_("with std, endless group"), np.sqrt(P * (1 - P)), GREY, "dashdot"),
-    )
-    for name, values, color, dash in lines:
+    colors = (POSITIVE, *line_colors()[1:3], GREY)
+    for (name, values), color, dash in zip(curves.items(), colors, ("solid", "dash", "dot", "dashdot"), strict=True):
         figure.add_scatter(
-            x=P, y=values, mode="lines", name=name, line={"color": color, "dash": dash, "width": 2.5},
+            x=p, y=values, mode="lines", name=name, line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"{name}<br>p %{{x:.2f}}: %{{y:.4f}}<extra></extra>",
         )  # fmt: skip
-    figure.add_scatter(
-        x=places, y=expected_push(np.array(places), group_size), mode="markers", name=_("this run's prompts at the end"),
-        marker={"color": POSITIVE, "size": 10, "line": {"width": 2, "color": "#FFFFFF"}},
-        hovertemplate="p %{x:.3f}: %{y:.4f}<extra></extra>",
-    )  # fmt: skip
+    if dots:
+        figure.add_scatter(
+            x=dots[0], y=dots[1], mode="markers", name=_("this run's prompts at the end"),
+            marker={"color": POSITIVE, "size": 10, "line": {"width": 2, "color": "#FFFFFF"}},
+            hovertemplate="p %{x:.3f}: %{y:.4f}<extra></extra>",
+        )  # fmt: skip
     figure.update_layout(height=400)
-    with_std, without = expected_push(0.05, group_size), expected_push(0.05, group_size, "none")
-    alt = _("At p = 0.05 the expected push is {with_std:.4f} with the std and {without:.4f} without it.")
-    return figure, alt.format(with_std=with_std, without=without)
+    hard = int(np.abs(p - 0.05).argmin())
+    pushes = ", ".join(f"{name} {values[hard]:.4f}" for name, values in curves.items())
+    return figure, _("Expected push at p = {p:.2f}: {pushes}.").format(p=p[hard], pushes=pushes)
 
 
-def prompts_with_signal(_, group_size: int):
-    """The share of prompts that get any signal, over the group size."""
+def prompts_with_signal(_, sizes: np.ndarray, heard: dict[float, np.ndarray]):
+    """The share of groups with a signal over the group size, a line for each difficulty p."""
     figure = blank(_("Larger groups reach hard prompts"), _("share of groups with a signal"), _("group size"))
-    for i, p in enumerate(DIFFICULTIES):
-        heard = 1 - silent_probability(p, np.array(SIZES))
-        _over_sizes(figure, i, heard, p, "1 − %{customdata:.3f} = %{y:.3f}", 1 - heard)
+    for i, (p, share) in enumerate(heard.items()):
+        _over_sizes(figure, i, sizes, share, p, "1 − %{customdata:.3f} = %{y:.3f}", 1 - share)
     figure.update_yaxes(range=[0, 1.05])
-    here = 1 - silent_probability(DIFFICULTIES[0], group_size)
-    return figure, _("At p = 0.05 a group of {size} has a signal with probability {share:.2f}.").format(
-        size=group_size, share=here
-    )
+    (p, share), *_rest = heard.items()
+    alt = _("At p = {p:g} a group of {small} has a signal with probability {low:.2f}, one of {large} with {high:.2f}.")
+    return figure, alt.format(p=p, small=sizes[0], low=share[0], large=sizes[-1], high=share[-1])
 
 
-def signals_of_a_budget(_):
+def signals_of_a_budget(_, budget: int, sizes: np.ndarray, signals: dict[float, np.ndarray]):
     """Groups with a signal when the number of samples is fixed: small groups mean more prompts."""
-    title = _("{budget} samples: more prompts, more signals").format(budget=BUDGET)
+    title = _("{budget} samples: more prompts, more signals").format(budget=budget)
     figure = blank(title, _("expected groups with a signal"), _("group size"))
-    for i, p in enumerate(DIFFICULTIES):
-        groups = BUDGET / np.array(SIZES)
-        signals = groups * (1 - silent_probability(p, np.array(SIZES)))
-        _over_sizes(figure, i, signals, p, "%{customdata:.0f} · P = %{y:.2f}", groups)
+    for i, (p, expected) in enumerate(signals.items()):
+        _over_sizes(figure, i, sizes, expected, p, "%{customdata:.0f} · P = %{y:.2f}", budget / sizes)
     figure.update_yaxes(rangemode="tozero")
-    low, high = (BUDGET / size * (1 - silent_probability(0.5, size)) for size in (SIZES[-1], SIZES[0]))
-    return figure, _("At p = 0.5 it is {high:.1f} groups with groups of 2 and {low:.1f} with one of 64.").format(
-        high=high, low=low
-    )
+    p, expected = next(reversed(signals.items()))
+    alt = _("At p = {p:g} it is {high:.1f} groups with groups of {small} and {low:.1f} with groups of {large}.")
+    return figure, alt.format(p=p, high=expected[0], small=sizes[0], low=expected[-1], large=sizes[-1])
 
 
 def sampling_cost(_, runs: dict[str, tuple[torch.Tensor, torch.Tensor]]):
@@ -98,10 +87,10 @@ def noise_table(_, rows: list[tuple[str, float]]) -> dict[str, list[str]]:
     }
 
 
-def _over_sizes(figure, i: int, values, p: float, hover: str, data) -> None:
+def _over_sizes(figure, i: int, sizes, values, p: float, hover: str, data) -> None:
     figure.add_scatter(
-        x=SIZES, y=values, customdata=data, mode="lines+markers", name=f"p = {p:g}",
+        x=sizes, y=values, customdata=data, mode="lines+markers", name=f"p = {p:g}",
         line={"color": line_colors()[i], "dash": ("solid", "dash", "dot")[i], "width": 2.5},
         hovertemplate=f"G %{{x}}, p {p:g}<br>{hover}<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(type="log", tickvals=SIZES)
+    figure.update_xaxes(type="log", tickvals=sizes)

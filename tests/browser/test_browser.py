@@ -237,9 +237,12 @@ def test_a_prompt_can_be_chosen_again_after_going_back(open_at):
         page.locator(".heatmap th button").nth(2).click()
         page.wait_for_function("location.search.includes('prompt=3')")
         settle(page)
+        assert params(page) == {"prompt": "3"}
+        assert page.locator(".heatmap tr.chosen th").inner_text() == "first letter of abc?"
         page.go_back()
         page.wait_for_function("location.search === ''")
         settle(page)
+        assert page.locator(".heatmap tr.chosen th").inner_text() == "2+2?"
 
 
 def test_bad_rewards_go_along_to_the_next_page_with_their_message(open_at):
@@ -260,7 +263,10 @@ def test_the_share_popover_has_the_link_and_its_code(open_at):
     page.locator("[data-testid=stPopover] button").first.click()
     body = page.locator("[data-testid=stPopoverBody]")
     body.locator("img").wait_for()
-    body.get_by_text("/training_run?group_size=8").first.wait_for()
+    link = body.get_by_text("/training_run?group_size=8").first
+    link.wait_for()
+    assert link.inner_text().strip().startswith("http")
+    assert body.locator("img").evaluate("image => image.complete && image.naturalWidth > 50")
 
 
 def test_downloads_arrive_and_the_hand_out_plays_offline(open_at, browser, tmp_path):

@@ -43,6 +43,18 @@ def open_task(open_at, path: str, task: str, **more):
     return page
 
 
+def type_over_the_first_prompt(page, text: str) -> None:
+    """Into the editable table, cell by cell as a visitor does."""
+    table = page.locator("[data-testid=stDataFrame]").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.dblclick(box["x"] + 130, box["y"] + 52)
+    cell = page.locator("#portal textarea, #portal input")
+    cell.wait_for()  # keys typed before the cell is open are lost
+    cell.fill(text)
+    cell.press("Enter")
+
+
 def links_outside(page) -> list[str]:
     return page.evaluate(
         "() => [...document.querySelectorAll('[data-testid=stMain] a, [data-testid=stMain] svg a')]"
@@ -95,12 +107,7 @@ def test_a_phone_shows_the_formulas_of_any_task_whole(open_at, number, step):
 
 def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at):
     page = open_task(open_at, "/verifiable_rewards", "chapter")
-    table = page.locator("[data-testid=stDataFrame]").first
-    table.scroll_into_view_if_needed()
-    box = table.bounding_box()
-    page.mouse.click(box["x"] + 130, box["y"] + 52)
-    page.keyboard.type("=3+1?", delay=60)
-    page.keyboard.press("Enter")
+    type_over_the_first_prompt(page, "=3+1?")
     page.wait_for_function("location.search.includes('task=1-')")
     settle(page)
     assert unpacked(param(page, "task")).prompts == ("=3+1?", "capital of france?", "first letter of abc?")
@@ -109,7 +116,7 @@ def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at
     text = download.value.path().read_text(encoding="utf-8")
     assert from_csv(text) == unpacked(param(page, "task"))
     assert not any(cell.startswith("=") for line in csv.reader(io.StringIO(text)) for cell in line)
-    table.hover()
+    page.locator("[data-testid=stDataFrame]").first.hover()
     assert page.locator('button[aria-label^="Download as CSV"]:visible').count() == 0
     page.locator("[data-testid=stSidebar] a", has_text="Training run").click()
     page.wait_for_selector(".groups td")
@@ -127,12 +134,7 @@ def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at
 
 def test_a_table_that_is_no_task_keeps_the_last_good_one(open_at):
     page = open_task(open_at, "/verifiable_rewards", "maths")
-    table = page.locator("[data-testid=stDataFrame]").first
-    table.scroll_into_view_if_needed()
-    box = table.bounding_box()
-    page.mouse.click(box["x"] + 130, box["y"] + 52)
-    page.keyboard.type("half of one?", delay=40)
-    page.keyboard.press("Enter")
+    type_over_the_first_prompt(page, "half of one?")
     page.locator("[data-testid=stAlert]", has_text="is there twice").wait_for()
     assert param(page, "task") == "maths"
 

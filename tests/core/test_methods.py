@@ -411,9 +411,10 @@ def test_a_bad_method_is_a_precise_error(fields, field, says):
 
 def test_the_ends_of_the_ranges_are_allowed():
     for clip, inner_epochs, rate in ((0, 1, 0), (1, 64, 1)):
-        Method("mine", "value", clip=clip, inner_epochs=inner_epochs, value_learning_rate=rate)
+        method = Method("mine", "value", clip=clip, inner_epochs=inner_epochs, value_learning_rate=rate)
+        assert (method.clip, method.inner_epochs, method.value_learning_rate) == (clip, inner_epochs, rate)
     for beta in (0, 10):
-        Method("mine", pairs="bradley_terry", beta=beta)
+        assert Method("mine", pairs="bradley_terry", beta=beta).beta == beta
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Silent groups: the map, the count and the cost are the core's numbers."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from grpo_core import TrainConfig, chapter_task, expected_push, silent_probability, train, train_bands
 from tests.pages.reading import charts, numbers, open_page, shown, trace
+from ui.tasks import bandit_of
 
 
 def test_the_map_and_the_dots():
@@ -85,3 +87,21 @@ def test_the_question_is_answered_by_training():
     )
     text = (page.success or page.info)[0].value
     assert f"{before:.0%} with groups of 4, {after:.0%} with groups of 8" in text
+
+
+def test_graded_rewards_have_their_own_chance_and_no_place_on_the_curves():
+    page = open_page("silent_groups", task="graded", group_size="3")
+    history = train(bandit_of("graded"), TrainConfig(group_size=3))
+    assert not history.task.is_binary
+    chance = history.silent_probability[0]
+    data = json.loads(page.get("bidi_component")[0].proto.json)
+    assert data["map"]["chance"][0] == pytest.approx(chance[0].tolist(), abs=6e-4)
+    formulas = [element.value for element in page.get("latex")]
+    assert r"\sum_{r} P(r)^G" in formulas[0]
+    levels = [float(level) for level in re.findall(r"([\d.]+)\^\{3\}", formulas[1])]
+    assert len(levels) == len(history.task.rewards[0].unique()) > 2
+    assert sum(level**3 for level in levels) == pytest.approx(chance[0, 0].item(), abs=2e-3)
+    assert f"= {chance[0, 0]:.4f}" in formulas[1]
+    assert "more rewards" in shown(page)
+    assert all(trace.get("mode") == "lines" for trace in charts(page)[0]["data"])
+    assert [trace.get("mode") for trace in charts(open_page("silent_groups"))[0]["data"]][-1] == "markers"

@@ -1,7 +1,8 @@
 """The player: a whole run as JSON, drawn and played in the browser without the server.
 
 player.html, player.css, views.js and player.js are one Streamlit component and, inlined, the offline hand-out;
-with loop.html instead they are Home's picture of the loop, with silent.html the map of Silent groups.
+with loop.html instead they are Home's picture of the loop, with silent.html the map of Silent groups. All three
+layouts begin with controls.html.
 """
 
 import json
@@ -13,7 +14,7 @@ import numpy as np
 import streamlit as st
 import torch
 
-from grpo_core import BanditTask, Bands, TrainingHistory, silent_probability
+from grpo_core import Bands, TrainingHistory, silent_probability
 from grpo_core.messages import N_
 from ui.labels import labels
 
@@ -70,14 +71,20 @@ TEXTS = {
 }
 
 _HERE = Path(__file__).parent
-_HTML, _LOOP, _SILENT, _CSS, _VIEWS, _CONTROLS = (
+_PLAYER, _LOOP, _SILENT, _CONTROLS, _CSS, _VIEWS, _PLAY = (
     (_HERE / name).read_text(encoding="utf-8")
-    for name in ("player.html", "loop.html", "silent.html", "player.css", "views.js", "player.js")
+    for name in ("player.html", "loop.html", "silent.html", "controls.html", "player.css", "views.js", "player.js")
 )
-_JS = _VIEWS + _CONTROLS
-_player = st.components.v2.component("grpo_player", html=_HTML, css=_CSS, js=_JS)
-_loop = st.components.v2.component("grpo_loop", html=_LOOP, css=_CSS, js=_JS)
-_silent = st.components.v2.component("grpo_silent", html=_SILENT, css=_CSS, js=_JS)
+_JS = _VIEWS + _PLAY
+
+
+def _layout(below: str) -> str:
+    return f'<section class="player" tabindex="-1">\n{_CONTROLS}{below}</section>\n'
+
+
+_player = st.components.v2.component("grpo_player", html=_layout(_PLAYER), css=_CSS, js=_JS)
+_loop = st.components.v2.component("grpo_loop", html=_layout(_LOOP), css=_CSS, js=_JS)
+_silent = st.components.v2.component("grpo_silent", html=_layout(_SILENT), css=_CSS, js=_JS)
 
 
 def player_texts(_) -> dict[str, str]:
@@ -134,7 +141,9 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
         | {
             "band": texts["band"].format(seeds=band.seeds if band else 0),
             "group_says": texts["group_says"].format(count=history.config.group_size),
-            "rewards_says": texts["rewards_says"] if _is_right_or_wrong(task) else texts["graded_says"],
+            "rewards_says": texts["rewards_says"]
+            if set(task.rewards.unique().tolist()) <= {0, 1}
+            else texts["graded_says"],
         },
         "prompts": labels(task.prompts, 60),
         "actions": labels(task.actions, 40),
@@ -171,7 +180,7 @@ def add_silence(data: dict, history: TrainingHistory, texts: dict[str, str], ban
     sizes = sorted({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, group_size})
     p = (np.arange(MAP_COLUMNS) + 0.5) / MAP_COLUMNS
     frames = torch.tensor(data["epochs"]) - 1
-    chance = torch.from_numpy(silent_probability(history.target_probabilities[0, frames].numpy(), group_size))
+    chance = history.silent_probability[0, frames]
     counted = _line(texts["silent_counted"], history.silent_share[0] * prompts, frames, band.silent_share * prompts)
     expected = {"name": texts["silent_expected"], "values": _rounded(chance.sum(-1), 4)}
     data["map"] = {
@@ -183,16 +192,17 @@ def add_silence(data: dict, history: TrainingHistory, texts: dict[str, str], ban
     data["curves"]["silent"] = [counted, expected]
 
 
-def _is_right_or_wrong(task: BanditTask) -> bool:
-    return set(task.rewards.unique().tolist()) <= {0, 1}
-
-
 def handout(history: TrainingHistory, texts: dict[str, str], band: Bands, title: str, lang: str) -> str:
     """One HTML file that plays the run offline."""
     data = json.dumps(player_data(history, texts, band, 0), ensure_ascii=False, separators=(",", ":"))
     script = _JS.replace("export default function", "function")
     return _PAGE.format(
-        title=escape(title), lang=escape(lang), html=_HTML, css=_CSS, script=script, data=data.replace("<", "\\u003c")
+        title=escape(title),
+        lang=escape(lang),
+        html=_layout(_PLAYER),
+        css=_CSS,
+        script=script,
+        data=data.replace("<", "\\u003c"),
     )
 
 
