@@ -164,7 +164,9 @@ def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
             x=answers, y=values[kind], name=kind, marker={"color": line_colors()[i], "pattern": {"shape": ("", "/", "x")[i]}},
             hovertemplate=f"{kind} = %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
-    figure.add_hline(kl, line={"color": kl_color(), "width": 2}, annotation_text=f"KL {kl:.3f}")
+    figure.add_hline(
+        kl, line={"color": kl_color(), "width": 2}, annotation_text=f"KL {kl:.3f}", annotation_position="top left"
+    )
     figure.update_xaxes(type="category")
     alt = _("The exact KL is {kl:.3f}; k1 reaches from {low} to {high}.")
     return figure, alt.format(kl=kl, low=signed(min(values["k1"])), high=signed(max(values["k1"])))
