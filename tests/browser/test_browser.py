@@ -9,7 +9,7 @@ import pytest
 
 from grpo_core import TrainConfig, chapter_task, train
 
-from .conftest import settle
+from .conftest import assert_nothing_sideways, settle
 
 PAGES = (
     "/",
@@ -47,13 +47,7 @@ def count_messages(page) -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(open_at, path, width):
     page = open_at(path, width=width)
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("node => node.scrollWidth <= node.clientWidth")
-    inside = page.evaluate(
-        "() => [...document.querySelectorAll('[data-testid=stMain] *')].every(n => n.getBoundingClientRect().right <= innerWidth + 1"
-        " || getComputedStyle(n).position === 'absolute' || n.closest('.katex, svg, [data-testid=stDataFrame]'))"
-    )
-    assert inside
+    assert_nothing_sideways(page)
 
 
 def test_cold_deep_link_restores_everything(open_at):

@@ -10,7 +10,7 @@ from grpo_core.ready_tasks import READY_TASKS
 from grpo_core.tasks import from_csv, from_rows, unpacked
 from tests.hostile import TEXTS
 
-from .conftest import settle
+from .conftest import assert_nothing_sideways, settle
 from .test_browser import PAGES
 
 
@@ -87,12 +87,7 @@ def test_hostile_texts_stay_texts(open_at, path, number):
 @pytest.mark.parametrize("path", PAGES)
 def test_a_phone_shows_twelve_long_answers_without_scrolling_sideways(open_at, path):
     page = open_task(open_at, path, HOSTILE[0].packed(), width=390)
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("node => node.scrollWidth <= node.clientWidth")
-    assert page.evaluate(
-        "() => [...document.querySelectorAll('[data-testid=stMain] *')].every(n => n.getBoundingClientRect().right <= innerWidth + 1"
-        " || getComputedStyle(n).position === 'absolute' || n.closest('.katex, svg, [data-testid=stDataFrame]'))"
-    )
+    assert_nothing_sideways(page)
 
 
 @pytest.mark.parametrize(("number", "step"), [(0, 1), (0, 4), (0, 5), (3, 5)])
@@ -146,7 +141,7 @@ def test_a_large_task_is_uploaded_and_share_says_that_the_link_has_it_not(open_a
     page.locator("[data-testid=stFileUploader] input").set_input_files(tmp_path / "task.json")
     page.wait_for_function("location.search === '?task=own'")
     settle(page)
-    assert page.locator("[data-testid=stMain]").evaluate("node => node.scrollWidth <= node.clientWidth")
+    assert_nothing_sideways(page)
     page.set_viewport_size({"width": 1280, "height": 900})
     settle(page)
     page.locator("[data-testid=stPopover] button").first.click()
