@@ -37,7 +37,7 @@ def code_judge(spec, partial=False):
                 if not partial:
                     break
         if not failures:
-            return verdict(True, N_("all {count} cases pass"), count=len(cases))
+            return verdict(True, N_("passes {count} of {count} cases"), count=len(cases))
         return Verdict(False, 1 - len(failures) / len(cases) if partial else 0.0, failures[0])
 
     return judge
