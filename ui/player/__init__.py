@@ -17,6 +17,7 @@ import torch
 from grpo_core import Bands, TrainingHistory, silent_probability
 from grpo_core.messages import N_
 from ui.labels import labels
+from ui.numbers import MINUS
 
 MAX_FRAMES = 101
 MAP_COLUMNS = 40
@@ -158,7 +159,7 @@ def player_data(history: TrainingHistory, texts: dict[str, str], band: Bands | N
         "advantages": _rounded(by_action, 3),
         "mean": _rounded(history.group_mean[0, frames], 3),
         "std": _rounded(history.group_std[0, frames], 3),
-        "epsilon": f"{history.config.epsilon:g}",
+        "epsilon": f"{history.config.epsilon:g}".replace("-", MINUS),  # a line may break after a hyphen
         "curves": {
             "kl": [_line(texts["this_seed"], history.mean_kl[0], frames, band and band.mean_kl)],
             "reward": [
