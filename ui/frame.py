@@ -24,6 +24,9 @@ PAGES = {
     "silent_groups": ("pages/5_silent_groups.py", N_("Silent groups"), ":material/volume_off:"),
     "verifiable_rewards": ("pages/6_verifiable_rewards.py", N_("Verifiable rewards"), ":material/fact_check:"),
     "ppo_dpo_grpo": ("pages/7_ppo_dpo_grpo.py", N_("PPO, DPO, GRPO"), ":material/compare_arrows:"),
+    "grpo_family": ("pages/8_grpo_family.py", N_("GRPO family"), ":material/account_tree:"),
+    "why_is_my_loss_0": ("pages/9_why_is_my_loss_0.py", N_("Why is my loss 0?"), ":material/help:"),
+    "scale_up": ("pages/10_scale_up.py", N_("Scale up"), ":material/rocket_launch:"),
 }
 SHOWS = {
     "one_group": N_("A reward only means something next to its group's."),
@@ -33,6 +36,9 @@ SHOWS = {
     "silent_groups": N_("Why group size and difficulty decide how much is learned."),
     "verifiable_rewards": N_("The rule can be anything that can be checked: try your own."),
     "ppo_dpo_grpo": N_("What each of the three needs, and what each gives up."),
+    "grpo_family": N_("Every variant is one change in one place."),
+    "why_is_my_loss_0": N_("What people really ask, each with a live answer."),
+    "scale_up": N_("From these settings to a real model."),
 }
 """What each page makes obvious, in one sentence."""
 

@@ -25,6 +25,9 @@ PAGE_KEYS = {
     "silent_groups": ("prompt", "dynamic"),
     "ppo_dpo_grpo": ("methods", "prompt"),
     "verifiable_rewards": ("prompt",),
+    "grpo_family": ("preset", "rewards"),
+    "why_is_my_loss_0": ("puzzle",),
+    "scale_up": ("preset",),
 }
 """What a page shows beside the run's settings, the language and the task."""
 
@@ -41,6 +44,8 @@ ALL_DEFAULTS = {
     "reference": "1/3",
     "methods": "three",
     "dynamic": "off",
+    "preset": "trl",
+    "puzzle": "",
 }
 STEPS = 6
 CURVES = {
@@ -51,6 +56,8 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
+PRESETS = ("chapter", "deepseekmath", "trl", "verl", "openrlhf", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce_pp", "maxrl", "pass_at_k")
+PUZZLES = ("",)
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
 METHOD_SETS = {"three": N_("PPO, DPO, GRPO"), "all": N_("All six")}
@@ -60,6 +67,8 @@ _CHOICES = {
     "reference": REFERENCES,
     "methods": METHOD_SETS,
     "dynamic": ("off", "on"),
+    "preset": PRESETS,
+    "puzzle": PUZZLES,
 }
 _WHOLE_NUMBERS = {"draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)

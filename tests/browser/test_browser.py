@@ -20,6 +20,9 @@ PAGES = (
     "/silent_groups",
     "/verifiable_rewards",
     "/ppo_dpo_grpo",
+    "/grpo_family",
+    "/why_is_my_loss_0",
+    "/scale_up",
 )
 
 

@@ -17,6 +17,9 @@ PAGES = {
     "silent_groups": "pages/5_silent_groups.py",
     "verifiable_rewards": "pages/6_verifiable_rewards.py",
     "ppo_dpo_grpo": "pages/7_ppo_dpo_grpo.py",
+    "grpo_family": "pages/8_grpo_family.py",
+    "why_is_my_loss_0": "pages/9_why_is_my_loss_0.py",
+    "scale_up": "pages/10_scale_up.py",
 }
 
 
