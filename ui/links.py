@@ -11,6 +11,7 @@ import streamlit as st
 
 from grpo_core import FieldError, TrainConfig
 from grpo_core.config import DEFAULTS, SETTINGS, parse_value
+from grpo_core.frameworks import PRESETS
 from grpo_core.messages import N_
 from grpo_core.tasks import RuleTask
 from ui import tasks
@@ -56,7 +57,6 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
-PRESETS = ("chapter", "deepseekmath", "trl", "verl", "openrlhf", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce_pp", "maxrl", "pass_at_k")
 PUZZLES = ("",)
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
