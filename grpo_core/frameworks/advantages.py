@@ -141,7 +141,7 @@ class Estimator:
         elif self.baseline == "second best":
             difference = lead(rewards)
         elif self.baseline == "best of k":
-            difference, std = best_of(rewards, self.k)
+            difference, _mean, std = best_of(rewards, self.k)
         difference = torch.where(alone, rewards, difference)
         if self.scale == "none":
             return difference
@@ -187,10 +187,10 @@ def lead(rewards: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(rewards).scatter(-1, best.indices[..., :1], best.values[..., :1] - best.values[..., 1:])
 
 
-def best_of(rewards: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of all ways to take k of a group's n scored completions, by their best reward: [..., G] -> [..., G], [...].
+def best_of(rewards: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of all ways to take k of a group's n scored completions, by their best reward: [..., G] -> [..., G], [...], [...].
 
-    The mean best of those with completion i in them minus the mean best of all, and the std of the best.
+    The mean best of those with completion i in them minus the mean best of all; the latter; the std of the best.
     With rewards of 0 and 1, n0 of them 0: mean = 1 - C(n0, k) / C(n, k), std = sqrt(mean (1 - mean)); a 1 has
     1 - mean, a 0 has 1 - mean - C(n0 - 1, k - 1) / C(n - 1, k - 1) (arXiv 2508.10751, section 2.4).
     In general the j-th lowest of n (from 0) is the best of C(j, k - 1) of the C(n, k) ways, of C(j - 1, k - 2) with
@@ -213,7 +213,7 @@ def best_of(rewards: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     better = (passed * above).flip(-1).cumsum(-1).flip(-1) - passed * above
     with_it = (is_best * above + better) / ways[(count - 1).clamp(min=0), (taken - 1).clamp(min=0)]
     difference = torch.zeros_like(rewards).scatter(-1, order, with_it - mean)
-    return difference.masked_fill(~scored, math.nan), variance.sqrt()
+    return difference.masked_fill(~scored, math.nan), (first + mean)[..., 0], variance.sqrt()
 
 
 @cache

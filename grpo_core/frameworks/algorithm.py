@@ -94,7 +94,7 @@ class Algorithm:
 
     def kl(self, log_prob, ref_log_prob, old_log_prob=None, mask=None) -> torch.Tensor:
         """KL(policy || reference) per token, before its coefficient, differentiable: [B, T] -> [B, T]."""
-        tokens = self._tokens(log_prob, old_log_prob, mask, None)
+        tokens = self.tokens(log_prob, old_log_prob, mask, None)
         return self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
 
     def loss(self, log_prob, old_log_prob, ref_log_prob, mask, advantages, kl=None) -> Loss:
@@ -104,7 +104,7 @@ class Algorithm:
         ref_log_prob is needed for a KL term, advantages for everything else.
         kl [B, T] takes the place of an estimate: the exact KL of each token's distribution.
         """
-        tokens = self._tokens(log_prob, old_log_prob, mask, advantages)
+        tokens = self.tokens(log_prob, old_log_prob, mask, advantages)
         value = per_token = torch.zeros_like(tokens.log_prob).sum()
         marks = {}
         if self.surrogate is not None:
@@ -124,7 +124,8 @@ class Algorithm:
             metrics = self.loss_metrics(Scored(self, tokens, marks, kl))
         return Loss(value, torch.where(tokens.mask > 0, per_token, 0.0) * tokens.mask, metrics)
 
-    def _tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
+    def tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
+        """A batch as the surrogate sees it; the arguments are those of `loss`."""
         if not isinstance(log_prob, torch.Tensor):
             log_prob = torch.as_tensor(log_prob, dtype=torch.float64)
         old = log_prob.detach() if old_log_prob is None else same_shape("old_log_prob", old_log_prob, log_prob)

@@ -1,0 +1,100 @@
+"""An `Algorithm` of the GRPO family on answers of one token: its advantages and slopes, for many seeds at once.
+
+With one token each, surrogate and KL are functions of one answer's own log-prob, and every aggregation is a
+mean or a sum: the loss of all seeds together has the slope of each seed's own. The loop is in `method_training`.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+
+from grpo_core.frameworks.aggregation import Aggregation
+from grpo_core.frameworks.algorithm import Algorithm
+from grpo_core.frameworks.settings import UnsupportedSetting
+from grpo_core.messages import N_
+
+
+class Surrogate(NamedTuple):
+    """Of each sample [..., G]: the objective, its slope per log probability, whether the clip cut that to 0."""
+
+    objective: torch.Tensor
+    slope: torch.Tensor
+    clipped: torch.Tensor
+
+
+def on_bandit(algorithm: Algorithm) -> Algorithm:
+    """The algorithm on a batch that is whole and whose answers have one token.
+
+    The numbers that a framework divides by (accumulation, workers, tokens and lengths of other batches) are this
+    batch's own; groups are of any size. UnsupportedSetting for what belongs to one batch of tokens.
+    """
+    if algorithm.rollout_weights is not None:
+        raise UnsupportedSetting("rollout_is_weights", N_("{field} belong to one batch and cannot be trained with"))
+    if algorithm.estimator is None:
+        raise UnsupportedSetting(
+            "advantage estimator", N_("{field}: these advantages cannot be computed from rewards alone")
+        )
+
+    def own(aggregation: Aggregation) -> Aggregation:
+        return Aggregation(aggregation.kind)
+
+    return replace(
+        algorithm, estimator=replace(algorithm.estimator, group_size=None), aggregation=own(algorithm.aggregation),
+        kl_aggregation=algorithm.kl_aggregation and own(algorithm.kl_aggregation),
+    )  # fmt: skip
+
+
+def family_advantages(algorithm: Algorithm, rewards, log_prob, ref_log_prob) -> torch.Tensor:
+    """Advantages of each seed's batch: rewards and log-probs of the old policy and the reference [S, P, G] -> [S, P, G]."""
+    kl = None
+    if algorithm.estimator.kl_in is not None:
+        kl = algorithm.kl(log_prob, ref_log_prob)
+    return algorithm.estimator.of_batches(rewards, kl)
+
+
+def family_surrogate(algorithm: Algorithm, log_prob, old, ref_log_prob, advantages) -> Surrogate:
+    """What each answer's loss is to its log-prob, all [S, P, G]: the objective is -loss, the KL term included.
+
+    An exact KL is not in it: that is no function of the answer. The mean over a seed's answers is the loss.
+    """
+    shape = log_prob.shape
+    log_prob, old, ref, advantages = (x.flatten(-2)[..., None] for x in (log_prob, old, ref_log_prob, advantages))
+    with torch.enable_grad():
+        log_prob = log_prob.detach().requires_grad_()
+        tokens = algorithm.tokens(log_prob, old, None, advantages)
+        loss, marks = torch.zeros_like(log_prob), {}
+        if algorithm.surrogate is not None:
+            loss, marks = algorithm.policy_term(tokens)
+            loss = loss * weight(algorithm.aggregation, loss.shape[-2])
+        if algorithm.kl_coef != 0 and algorithm.token_kl.estimate != "exact":
+            kl = algorithm.token_kl(log_prob, ref, tokens.ratio)
+            loss = loss + algorithm.kl_coef * kl * weight(
+                algorithm.kl_aggregation or algorithm.aggregation, kl.shape[-2]
+            )
+        slope = torch.zeros_like(loss)
+        if loss.requires_grad:
+            (slope,) = torch.autograd.grad(loss.sum(), log_prob)
+    cut = marks.get("clipped", torch.zeros_like(slope, dtype=torch.bool))
+    return Surrogate(-loss.detach().view(shape), -slope.view(shape), cut.view(shape))
+
+
+def exact_kl_coef(algorithm: Algorithm, answers: int) -> float:
+    """The coefficient of the exact KL in the loss of a batch of so many answers."""
+    if algorithm.token_kl.estimate != "exact":
+        return 0.0
+    return algorithm.kl_coef * weight(algorithm.kl_aggregation or algorithm.aggregation, answers)
+
+
+def weight(aggregation: Aggregation, answers: int) -> float:
+    """Weight of one answer of one token times their number: 1 under a mean, their number under a sum."""
+    return answers if aggregation.kind == "token-sum" else 1.0
+
+
+def gap(first: torch.Tensor, second: torch.Tensor) -> float:
+    """The largest difference between the probabilities of two runs."""
+    return (first - second).abs().max().item()
+
+
+TOLD_APART = 1e-9
+"""Runs whose probabilities differ by less cannot be told apart."""
