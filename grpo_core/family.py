@@ -5,14 +5,18 @@ mean or a sum: the loss of all seeds together has the slope of each seed's own. 
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from grpo_core.frameworks.aggregation import Aggregation
 from grpo_core.frameworks.algorithm import Algorithm
 from grpo_core.frameworks.settings import UnsupportedSetting
-from grpo_core.messages import N_
+from grpo_core.frameworks.slots import explained
+from grpo_core.messages import N_, Message
+
+if TYPE_CHECKING:
+    from grpo_core.methods import MethodHistory
 
 
 class Surrogate(NamedTuple):
@@ -91,10 +95,24 @@ def weight(aggregation: Aggregation, answers: int) -> float:
     return answers if aggregation.kind == "token-sum" else 1.0
 
 
-def gap(first: torch.Tensor, second: torch.Tensor) -> float:
-    """The largest difference between the probabilities of two runs."""
-    return (first - second).abs().max().item()
-
-
 TOLD_APART = 1e-9
-"""Runs whose probabilities differ by less cannot be told apart."""
+"""Runs whose probabilities differ by no more cannot be told apart."""
+
+
+class Told(NamedTuple):
+    """How far two runs are from each other: the largest difference of two probabilities, whether that is none, and why.
+
+    reasons are by slot, for the slots that differ without making a difference here.
+    """
+
+    gap: float
+    same: bool
+    reasons: dict[str, Message]
+
+
+def tell_apart(first: "MethodHistory", second: "MethodHistory") -> Told:
+    """Whether two runs of algorithms under the same seeds can be told apart, computed from the runs."""
+    difference = (first.log_probabilities.exp() - second.log_probabilities.exp()).abs().max().item()
+    same = difference <= TOLD_APART
+    reasons = explained(first.method.algorithm, second.method.algorithm, first.method.inner_epochs) if same else {}
+    return Told(difference, same, reasons)
