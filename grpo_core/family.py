@@ -13,6 +13,7 @@ from grpo_core.frameworks.aggregation import Aggregation
 from grpo_core.frameworks.algorithm import Algorithm
 from grpo_core.frameworks.settings import UnsupportedSetting
 from grpo_core.frameworks.slots import explained
+from grpo_core.frameworks.surrogates import Cispo, Clip, GeoMean, TrustRegion
 from grpo_core.messages import N_, Message
 
 if TYPE_CHECKING:
@@ -93,6 +94,44 @@ def exact_kl_coef(algorithm: Algorithm, answers: int) -> float:
 def weight(aggregation: Aggregation, answers: int) -> float:
     """Weight of one answer of one token times their number: 1 under a mean, their number under a sum."""
     return answers if aggregation.kind == "token-sum" else 1.0
+
+
+OLD_PROBABILITY = 0.3
+"""Of the answer in a clip curve; a ratio of 1 / 0.3 would make it certain."""
+
+
+class ClipCurve(NamedTuple):
+    """Over ratios [N]: the objective minus its value at a ratio of 1, and its slope per log-prob; without the KL."""
+
+    ratios: torch.Tensor
+    objective: torch.Tensor
+    slope: torch.Tensor
+
+
+def clip_curve(algorithm: Algorithm, ratios: torch.Tensor, advantage: float) -> ClipCurve:
+    """What one answer's objective is as its ratio to the old policy moves."""
+    ratio = torch.cat([ratios.new_ones(1), ratios])[:, None, None]
+    old = torch.full_like(ratio, OLD_PROBABILITY).log()
+    alone = replace(on_bandit(algorithm), kl_coef=0.0)
+    surrogate = family_surrogate(alone, old + ratio.log(), old, old, torch.full_like(ratio, advantage))
+    objective = surrogate.objective.flatten()
+    return ClipCurve(ratios, objective[1:] - objective[0], surrogate.slope.flatten()[1:])
+
+
+def ratio_range(algorithm: Algorithm) -> tuple[float, float]:
+    """The ratios around 1 where the clip of the algorithm acts."""
+    surrogate = algorithm.surrogate
+    width = 0.4
+    if isinstance(surrogate, Clip | GeoMean):
+        width = max(surrogate.low, surrogate.high)
+    elif isinstance(surrogate, Cispo):
+        width = surrogate.high - 1
+    top = 1 + 2.5 * width
+    caps = [getattr(surrogate, name, None) for name in ("dual", "ceiling")]
+    top = max([top, *(1.2 * cap for cap in caps if cap is not None and cap < 3)])
+    return max(0.0, 1 - 2.5 * width) + 1e-6, min(top, 1 / OLD_PROBABILITY - 1e-3) if isinstance(
+        surrogate, TrustRegion
+    ) else top
 
 
 TOLD_APART = 1e-9

@@ -9,7 +9,7 @@ import torch
 from grpo_core.bands import LEVELS, band_seeds
 from grpo_core.config import TrainConfig
 from grpo_core.family import Told, tell_apart
-from grpo_core.messages import FieldError
+from grpo_core.messages import N_, FieldError
 from grpo_core.method_training import train_method
 from grpo_core.methods import Method, MethodHistory
 from grpo_core.task import BanditTask
@@ -79,7 +79,10 @@ def train_family(task: BanditTask, config: TrainConfig, methods: dict[str, Metho
     histories, errors = {}, {}
     for name, method in methods.items():
         try:
-            histories[name] = train_method(task, config, method, range(method_seeds(task, config)))
+            history = train_method(task, config, method, range(method_seeds(task, config)))
+            if not history.log_probabilities.isfinite().all():
+                raise FieldError(name, N_("{field}: with these values the policy leaves the range of numbers"))
+            histories[name] = history
         except FieldError as error:
             errors[name] = error
     told = {

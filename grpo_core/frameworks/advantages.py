@@ -5,9 +5,10 @@ Not about: the chapter's own advantage (`grpo_core.advantages`, whose group stat
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import comb
+from typing import NamedTuple
 
 import torch
 
@@ -100,6 +101,21 @@ class Estimator:
             )
         return advantages.masked_fill(unscored, 0.0)
 
+    def worked(self, rewards) -> "Worked":
+        """One group's largest advantage step by step: rewards [G]."""
+        group = padded([list(rewards)])
+        plain = replace(self, group_size=None, decoupled=False, whitening=None, limits=None)
+        difference, scaled = (estimator(group)[0] for estimator in (replace(plain, scale="none"), plain))
+        final = replace(self, group_size=None)(group)[0]
+        index = int(difference.argmax())
+        value = group[0, index].item()
+        if self.baseline == "best of k":
+            value = (best_of(group, self.k)[1][0] + difference[index]).item()
+        divisor = (difference[index] / scaled[index]).item() if scaled[index] else None
+        return Worked(
+            index, value, value - difference[index].item(), divisor, scaled[index].item(), final[index].item()
+        )  # fmt: skip
+
     def total(self, rewards: torch.Tensor) -> torch.Tensor:
         """The weighted sum over reward functions, NaN where none scored: [N, G, F] -> [N, G]; [N, G] is one already."""
         if rewards.ndim == 2:
@@ -155,6 +171,17 @@ class Estimator:
             return difference / (mean[..., None] + self.epsilon)
         scored, nonzero = (marks.sum((-2, -1), keepdim=True) for marks in (~unscored, rewards.nan_to_num(nan=0.0) != 0))
         return difference * (scored / nonzero.clamp(min=1))
+
+
+class Worked(NamedTuple):
+    """(value - baseline) / divisor = scaled, and `advantage` after clipping and whitening; divisor None where all is 0."""
+
+    index: int
+    value: float
+    baseline: float
+    divisor: float | None
+    scaled: float
+    advantage: float
 
 
 def too_small(minimum: int) -> FieldError:
