@@ -101,7 +101,7 @@ OLD_PROBABILITY = 0.3
 
 
 class ClipCurve(NamedTuple):
-    """Over ratios [N]: the objective minus its value at a ratio of 1, and its slope per log-prob; without the KL."""
+    """Over ratios [N]: the slope of one answer's objective per log-prob, and the objective minus its value at 1."""
 
     ratios: torch.Tensor
     objective: torch.Tensor
@@ -109,13 +109,18 @@ class ClipCurve(NamedTuple):
 
 
 def clip_curve(algorithm: Algorithm, ratios: torch.Tensor, advantage: float) -> ClipCurve:
-    """What one answer's objective is as its ratio to the old policy moves."""
-    ratio = torch.cat([ratios.new_ones(1), ratios])[:, None, None]
+    """What one answer's objective, without the KL, is as its ratio to the old policy moves: ascending ratios [N].
+
+    The objective is what its slope climbs, the integral of the slope over log(ratio) by the trapezoid rule: for a
+    clip the surrogate itself; a surrogate with a detached weight has a value that its gradient knows nothing of.
+    """
+    ratio = ratios[:, None, None]
     old = torch.full_like(ratio, OLD_PROBABILITY).log()
     alone = replace(on_bandit(algorithm), kl_coef=0.0)
     surrogate = family_surrogate(alone, old + ratio.log(), old, old, torch.full_like(ratio, advantage))
-    objective = surrogate.objective.flatten()
-    return ClipCurve(ratios, objective[1:] - objective[0], surrogate.slope.flatten()[1:])
+    slope = surrogate.slope.flatten()
+    climbed = torch.cat([slope.new_zeros(1), torch.cumulative_trapezoid(slope, ratios.log())])
+    return ClipCurve(ratios, climbed - climbed[int((ratios - 1).abs().argmin())], slope)
 
 
 def ratio_range(algorithm: Algorithm) -> tuple[float, float]:
@@ -129,7 +134,7 @@ def ratio_range(algorithm: Algorithm) -> tuple[float, float]:
     top = 1 + 2.5 * width
     caps = [getattr(surrogate, name, None) for name in ("dual", "ceiling")]
     top = max([top, *(1.2 * cap for cap in caps if cap is not None and cap < 3)])
-    return max(0.0, 1 - 2.5 * width) + 1e-6, min(top, 1 / OLD_PROBABILITY - 1e-3) if isinstance(
+    return max(0.05, 1 - 2.5 * width), min(top, 1 / OLD_PROBABILITY - 1e-3) if isinstance(
         surrogate, TrustRegion
     ) else top
 

@@ -147,7 +147,7 @@ class Estimator:
         if self.baseline == "none":
             difference = rewards
         elif self.baseline == "leave-one-out":
-            difference = difference * (count / (count - 1).clamp(min=1))
+            difference = difference * (count.to(rewards) / (count - 1).clamp(min=1))
         elif self.baseline == "batch mean":
             difference = compare_in_group(rewards.flatten(-2), self.ddof, self.epsilon, "none")[-1].view_as(rewards)
         elif self.baseline == "length-weighted mean":
@@ -170,7 +170,7 @@ class Estimator:
         if self.scale == "group mean":
             return difference / (mean[..., None] + self.epsilon)
         scored, nonzero = (marks.sum((-2, -1), keepdim=True) for marks in (~unscored, rewards.nan_to_num(nan=0.0) != 0))
-        return difference * (scored / nonzero.clamp(min=1))
+        return difference * (scored.to(rewards) / nonzero.clamp(min=1))
 
 
 class Worked(NamedTuple):
