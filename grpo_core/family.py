@@ -133,7 +133,7 @@ def ratio_range(algorithm: Algorithm) -> tuple[float, float]:
         width = surrogate.high - 1
     top = 1 + 2.5 * width
     caps = [getattr(surrogate, name, None) for name in ("dual", "ceiling")]
-    top = max([top, *(1.2 * cap for cap in caps if cap is not None and cap < 3)])
+    top = max([top, *(1.2 * cap for cap in caps if cap is not None and cap <= 3)])
     return max(0.05, 1 - 2.5 * width), min(top, 1 / OLD_PROBABILITY - 1e-3) if isinstance(
         surrogate, TrustRegion
     ) else top

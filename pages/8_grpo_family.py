@@ -70,7 +70,8 @@ left, right = st.columns(2)
 with left:
     figures.show(family_figures.reward_chart(_, runs, names, chosen), "reward")
 with right:
-    figures.show(family_figures.end_chart(_, runs, names, chosen), "end")
+    figures.show(family_figures.kl_chart(_, runs, names, chosen), "kl")
+figures.show(family_figures.end_chart(_, runs, names, chosen), "end")
 draw_told(page, runs, names, chosen)
 first = runs.bands["chapter"]
 most = max(runs.bands, key=lambda key: runs.bands[key].samples_used[-1].item())

@@ -14,10 +14,10 @@ def draw_slots(page: Page, preset: Preset, chapter: Preset, name: str) -> None:
     """A row a slot, the differing ones marked in words and colour."""
     _ = page.gettext
     different = differing(preset.algorithm, chapter.algorithm)
+    mark = _("differs")
     table = {
         _("slot"): [
-            f"**{_(title)}** :orange-badge[{_('differs')}]" if key in different else _(title)
-            for key, title in SLOTS.items()
+            f"**{_(title)}** :orange-badge[{mark}]" if key in different else _(title) for key, title in SLOTS.items()
         ],
         escape(name): in_words(_, preset.algorithm),
         _("The chapter"): in_words(_, chapter.algorithm),
@@ -56,7 +56,7 @@ def draw_told(page: Page, family: Family, names: dict[str, str], chosen: str) ->
     if not same:
         nearest = min(others, key=lambda key: others[key].gap)
         text = _(
-            "Every other preset can be told apart from {name} here. The nearest is {other}: no probability, of any seed in any epoch, differs by more than {gap:.1e}."
+            "Every other preset can be told apart from {name} here. The nearest is {other}: no probability, of any seed in any epoch, differs by more than {gap:.2g}."
         )
         st.info(
             text.format(name=escape(names[chosen]), other=escape(names[nearest]), gap=others[nearest].gap),
@@ -64,7 +64,7 @@ def draw_told(page: Page, family: Family, names: dict[str, str], chosen: str) ->
         )
         return
     text = _(
-        "Cannot be told apart from {name} here: {others}. No probability, of any seed in any epoch, differs by more than {gap:.0e}."
+        "Cannot be told apart from {name} here: {others}. No probability, of any seed in any epoch, differs by more than {gap:.2g}."
     )
     listed = _(", ").join(escape(names[key]) for key in same)
     lines = [text.format(name=escape(names[chosen]), others=listed, gap=max(told.gap for told in same.values()))]
