@@ -27,7 +27,7 @@ PAGE_KEYS = {
     "silent_groups": ("prompt", "dynamic"),
     "ppo_dpo_grpo": ("methods", "prompt"),
     "verifiable_rewards": ("prompt",),
-    "grpo_family": ("preset", "rewards", "updates", "pasted"),
+    "grpo_family": ("preset", "prompt", "rewards", "updates", "pasted"),
     "why_is_my_loss_0": ("puzzle",),
     "scale_up": ("preset",),
 }

@@ -138,7 +138,7 @@ GROUPS = ("policy_loss", "global_batch_info", "kl_ctrl")
 """verl's settings that are groups of settings."""
 NUMBERS = {
     "epsilon_high", "delta", "off_policy_mask_threshold", "num_generations", "steps_per_generation", "num_items_in_batch",
-    "kl_cov_ratio", "ppo_kl_coef", "dro_beta", "kl_coef", "horizon", "target_kl", *verl.BATCH, "dual_clip",
+    "kl_cov_ratio", "ppo_kl_coef", "dro_beta", "horizon", "target_kl", *verl.BATCH, "dual_clip",
     "n_samples_per_prompt", "batch_num_tokens", "global_batch_size", "eps_clip",
 }  # fmt: skip
 """Settings that can be None and otherwise must be a number; the frameworks' readers check those with a default number."""
@@ -272,7 +272,7 @@ def check_kind(path: str, name: str, value) -> None:
             path, N_("{field} must be a number from {minimum:,.0f} to {maximum:,.0f}, not {value!r}"),
             minimum=-LARGEST, maximum=LARGEST, value=value,
         )  # fmt: skip
-    elif name in NUMBERS and value is not None and not is_number(value):
+    elif ((name in NUMBERS and value is not None) or name in ("kl_coef", "dp_size")) and not is_number(value):
         raise FieldError(path, N_("{field} must be a number, not {value!r}"), value=value)
 
 
