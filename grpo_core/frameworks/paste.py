@@ -145,6 +145,13 @@ NUMBERS = {
 LISTS = {"reward_weights": None, "gdpo_reward_weights": None, "eps_clip_low_high": 2, "reward_clip_range": 2}
 """Settings that are lists of numbers, and of how many."""
 LARGEST = 1e6
+OPENING = (
+    yaml.FlowMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.BlockSequenceStartToken,
+)
+CLOSING = (yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken, yaml.BlockEndToken)
 
 READERS = {
     "trl": _Reader({}, (*trl.DEFAULTS, *(set(trl.NEUTRAL) - {"use_vllm"}), "sync_ref_model"), tuple(TRL_ELSEWHERE.split()), tuple(TRL_UNRELATED.split())),
@@ -318,8 +325,7 @@ def as_mapping(text: str) -> dict:
 def from_yaml(text: str):
     """What YAML holds, or the text itself where it is none; no anchors, aliases, tags and repeated names."""
     try:
-        if any(isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken) for token in yaml.scan(text)):
-            raise FieldError("configuration", N_("{field}: YAML anchors, aliases and tags are not read"))
+        check_tokens(text)
         waiting = [yaml.compose(text, yaml.SafeLoader)]
         while waiting:
             node = waiting.pop()
@@ -333,6 +339,17 @@ def from_yaml(text: str):
         raise
     except (yaml.YAMLError, ValueError):
         return text
+
+
+def check_tokens(text: str) -> None:
+    """Refuse anchors, aliases, tags and depth before anything is built of them; scanning deep texts is slow too."""
+    depth = 0
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
+            raise FieldError("configuration", N_("{field}: YAML anchors, aliases and tags are not read"))
+        depth += isinstance(token, OPENING) - isinstance(token, CLOSING)
+        if depth > MAX_DEPTH:
+            raise too_deep()
 
 
 def without_repeats(pairs: list[tuple]) -> dict:
@@ -367,9 +384,15 @@ def command_line(text: str) -> dict | None:
 
 
 def value_of(word: str):
+    """A command line's value: what YAML reads in it, or the word itself."""
     try:
+        check_tokens(word)
         return yaml.safe_load(word)
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, RecursionError):
+        return word
+    except ValueError as error:
+        if isinstance(error, FieldError):
+            raise
         return word
 
 

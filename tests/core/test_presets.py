@@ -138,13 +138,7 @@ def test_what_cannot_run_is_an_error_and_the_rest_runs():
 
 def test_clip_curves_by_hand():
     curve = clip_curve(PRESETS["trl"].algorithm, torch.linspace(0.5, 1.5, 1001, dtype=torch.float64), 1.0)
-    at = dict(
-        zip(
-            (round(r, 3) for r in curve.ratios.tolist()),
-            zip(curve.objective.tolist(), curve.slope.tolist()),
-            strict=True,
-        )
-    )
+    at = {round(ratio, 3): values for ratio, *values in zip(*(part.tolist() for part in curve), strict=True)}
     assert at[1.0] == pytest.approx([0.0, 1.0]) and at[0.6] == pytest.approx([-0.4, 0.6], abs=1e-3)
     assert at[1.1] == pytest.approx([0.1, 1.1], abs=1e-3) and at[1.4] == pytest.approx([0.2, 0.0], abs=2e-3)
     down = clip_curve(PRESETS["verl"].algorithm, torch.tensor([0.7, 1.0, 2.0, 3.5], dtype=torch.float64), -1.0)
@@ -262,8 +256,9 @@ def test_what_is_not_covered_is_refused_by_name(text, field):
         "delta: abc", "reward_weights: 5", "loss_type: [a]", "epsilon: 1e400\nbeta: 1", "kl_ctrl: 5\nadv_estimator: grpo",
         "eps_clip_low_high: [1]\nadvantage_estimator: rloo", "dynamic_filtering: maybe\nadvantage_estimator: rloo",
         "{" * 9000, "[" * 9000, '{"a":' * 3000, "a: " * 3000, "epsilon: 0.2", "x" * (MAX_TEXT + 1), "? [a]\n: 1", "1: 2", "- beta: 1",
-        "beta: 2020-01-01", "\x00", "beta: '\ud800'",
+        "beta: 2020-01-01", "\x00", "beta: '\ud800'", "- " * 9000, "? " * 9000, "[{" * 4000, '"' * 9001, "a=" * 9000, "--a " * 4000, "beta=" + "{" * 9000,
     ],
+    ids=range(42),
 )  # fmt: skip
 def test_bad_texts_end_in_a_message(text):
     with pytest.raises(FieldError):
