@@ -3,12 +3,14 @@
 Answers of one token: the PPO here needs no GAE, and no variant differs by length.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch.nn.functional import logsigmoid
 
 from grpo_core.config import TrainConfig
+from grpo_core.family import Surrogate, exact_kl_coef, family_advantages, family_surrogate, on_bandit
 from grpo_core.kl import categorical_kl
 from grpo_core.losses import chapter_gradient
 from grpo_core.methods import Method, MethodHistory
@@ -19,20 +21,13 @@ from grpo_core.training import check_numbers, checked_seeds, sample_group
 
 
 class Rollout(NamedTuple):
-    """One epoch's samples of the old policy: actions, advantages, log probabilities [S, P, G], mean reward [S, P]."""
+    """One epoch's samples of the old policy: actions, advantages, log probabilities [S, P, G], mean reward, draws [S, P]."""
 
     actions: torch.Tensor
     advantages: torch.Tensor
     log_probabilities: torch.Tensor
     mean_reward: torch.Tensor
-
-
-class Surrogate(NamedTuple):
-    """Of each sample [..., G]: the objective, its slope per log probability, whether the clip cut that to 0."""
-
-    objective: torch.Tensor
-    slope: torch.Tensor
-    clipped: torch.Tensor
+    draws: torch.Tensor
 
 
 class Update(NamedTuple):
@@ -47,14 +42,16 @@ class Update(NamedTuple):
 def train_method(task: BanditTask, config: TrainConfig, method: Method, seeds=None) -> MethodHistory:
     """Train one policy per seed (`config.seed` alone unless given) by any method, all in one batch.
 
-    Online methods draw the same random numbers as `train`, and all have kl_coef * KL in the loss. DPO's
-    pairs come from the reference, as many samples as the others draw in the whole run; every update is on
+    Online methods draw the same random numbers as `train`, and all have kl_coef * KL in the loss; an algorithm
+    of the GRPO family has its own KL, and nothing of the configuration's ddof and epsilon. DPO's pairs come from the reference, as many samples as the others draw in the whole run; every update is on
     all of them, and beta takes the place of kl_coef.
     """
     seeds = (config.seed,) if seeds is None else checked_seeds(seeds)
     count, (prompts, actions) = len(seeds), task.rewards.shape
     epochs, group_size, reference = config.epochs, config.group_size, task.reference_policy
     offline = method.pairs is not None
+    if method.algorithm is not None:
+        method = replace(method, algorithm=on_bandit(method.algorithm))
     check_numbers(count * (epochs + 1) * prompts * actions)
 
     log_probabilities = torch.empty(count, epochs + 1, prompts, actions, dtype=torch.float64)
@@ -66,25 +63,30 @@ def train_method(task: BanditTask, config: TrainConfig, method: Method, seeds=No
     else:
         pairs = torch.zeros(count, prompts, actions, actions, dtype=torch.float64)
         samples_used = torch.arange(epochs + 1) * group_size * prompts
+        drawn = method.max_draws * group_size
+    again = torch.zeros(epochs + 1, dtype=torch.float64)
     state = PolicyState.start(reference.log().expand(count, -1, -1).clone())
     log_policy = state.logits.log_softmax(-1)
 
     for epoch in range(epochs):
         log_probabilities[:, epoch] = log_policy
         if not offline:
-            uniform = uniforms(seeds, range(epoch, epoch + 1), prompts, group_size)[:, 0]
+            uniform = uniforms(seeds, range(epoch, epoch + 1), prompts, drawn)[:, 0]
             rollout = roll_out(log_policy, uniform, values[:, epoch], task, config, method)
             values[:, epoch + 1] = update_values(values[:, epoch], rollout.mean_reward, epoch, method)
+            again[epoch + 1] = again[epoch] + (rollout.draws - 1).double().sum(-1).mean() * group_size
         for _ in range(method.inner_epochs):
             if offline:
                 update = preference_update(log_policy, pairs, reference, method.beta)
             else:
-                update = surrogate_update(log_policy, rollout, reference, config.kl_coef, method.clip)
+                update = surrogate_update(log_policy, rollout, reference, config.kl_coef, method)
             state = step(state, update.gradient, config.learning_rate, config.optimizer)
             log_policy = state.logits.log_softmax(-1)
             loss[:, epoch] += update.loss / method.inner_epochs
             clip_fraction[:, epoch] += update.clip_fraction / method.inner_epochs
     log_probabilities[:, epochs] = log_policy
+    if method.max_draws > 1:
+        samples_used = samples_used + again
     return MethodHistory(
         task, config, method, seeds, log_probabilities, values, loss, clip_fraction, pairs, samples_used
     )
@@ -96,8 +98,19 @@ def roll_out(log_policy, uniform, values, task: BanditTask, config: TrainConfig,
     advantage = reward - value, the value 0 for REINFORCE; group-relative for GRPO. Not whitened.
     """
     group = sample_group(log_policy.exp(), uniform, task, config)
-    advantages = group.advantages if method.advantage == "group" else group.rewards - values[..., None]
-    return Rollout(group.actions, advantages, log_policy.gather(-1, group.actions), group.mean)
+    log_probabilities = log_policy.gather(-1, group.actions)
+    if method.algorithm is not None:
+        advantages = family_advantages(
+            method.algorithm, group.rewards, log_probabilities, of_reference(task.reference_policy, group.actions)
+        )
+    else:
+        advantages = group.advantages if method.advantage == "group" else group.rewards - values[..., None]
+    return Rollout(group.actions, advantages, log_probabilities, group.mean, group.draws)
+
+
+def of_reference(reference: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """The reference's log-probs [P, A] of the sampled actions [..., P, G]."""
+    return reference.log().expand(*actions.shape[:-1], -1).gather(-1, actions)
 
 
 def update_values(values, mean_reward, epoch: int, method: Method) -> torch.Tensor:
@@ -128,14 +141,21 @@ def clipped_surrogate(log_probabilities, old, advantages, clip: float | None) ->
     return Surrogate(objective, slope.masked_fill(clipped, 0), clipped)
 
 
-def surrogate_update(log_policy, rollout: Rollout, reference, kl_coef: float, clip: float | None) -> Update:
+def surrogate_update(log_policy, rollout: Rollout, reference, kl_coef: float, method: Method) -> Update:
     """loss = -mean(objective) + kl_coef * KL(policy || reference), of log_policy [..., P, A], reference [P, A].
 
     Its gradient is the chapter's with each sample's slope in the place of the advantage; its value is not:
     on the first update every ratio is 1, and the objective is the mean advantage.
     """
     log_probabilities = log_policy.gather(-1, rollout.actions)
-    surrogate = clipped_surrogate(log_probabilities, rollout.log_probabilities, rollout.advantages, clip)
+    if method.algorithm is None:
+        surrogate = clipped_surrogate(log_probabilities, rollout.log_probabilities, rollout.advantages, method.clip)
+    else:
+        kl_coef = exact_kl_coef(method.algorithm, rollout.actions[0].numel())
+        surrogate = family_surrogate(
+            method.algorithm, log_probabilities, rollout.log_probabilities,
+            of_reference(reference, rollout.actions), rollout.advantages,
+        )  # fmt: skip
     kl = categorical_kl(log_policy.exp(), reference).mean(-1)
     gradient = chapter_gradient(log_policy, rollout.actions, surrogate.slope, reference, kl_coef).total
     return Update(

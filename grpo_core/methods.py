@@ -11,13 +11,20 @@ from numbers import Integral, Real
 import torch
 
 from grpo_core.config import TrainConfig
+from grpo_core.frameworks.algorithm import Algorithm
 from grpo_core.kl import categorical_kl
 from grpo_core.messages import N_, FieldError
 from grpo_core.task import BanditTask
 
 ADVANTAGES = ("reward", "baseline", "value", "group")
 LABELS = ("deterministic", "bradley_terry")
-_RANGES = {"inner_epochs": (1, 64), "clip": (0, 1), "value_learning_rate": (0, 1), "beta": (0, 10)}
+_RANGES = {
+    "inner_epochs": (1, 64),
+    "max_draws": (1, 100),
+    "clip": (0, 1),
+    "value_learning_rate": (0, 1),
+    "beta": (0, 10),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,8 @@ class Method:
                          reward over all earlier epochs (0 in the first); value: minus the value learned
                          for the prompt; group: group-relative
     clip                 the ratio to the old policy earns nothing beyond 1 ± clip; None: never clipped
+    algorithm            of the GRPO family, with everything in it: instead of advantage, clip and kl_coef
+    max_draws            a silent group is drawn again, up to so many draws in all
     inner_epochs         updates on the same rollout, or on the same pairs
     value_learning_rate  SGD step of the value table, per inner epoch
     pairs                of DPO, instead of an advantage. deterministic: the larger reward is chosen, ties are
@@ -42,11 +51,14 @@ class Method:
     value_learning_rate: float = 0.1
     pairs: str | None = None
     beta: float = 0.1
+    algorithm: Algorithm | None = None
+    max_draws: int = 1
 
     def __post_init__(self):
-        _check_choice("pairs", self.pairs, (None, *LABELS))
-        _check_choice("advantage", self.advantage, ADVANTAGES if self.pairs is None else (None,))
-        if self.pairs is not None:
+        _check_choice("pairs", self.pairs, (None, *LABELS) if self.algorithm is None else (None,))
+        plain = self.pairs is None and self.algorithm is None
+        _check_choice("advantage", self.advantage, ADVANTAGES if plain else (None,))
+        if not plain:
             _check_choice("clip", self.clip, (None,))
         for name, (minimum, maximum) in _RANGES.items():
             if name != "clip" or self.clip is not None:
@@ -61,7 +73,7 @@ def _check_choice(name: str, value, choices: tuple):
 
 
 def _check_number(name: str, value, minimum, maximum):
-    if name == "inner_epochs":
+    if name in ("inner_epochs", "max_draws"):
         kind, template = Integral, N_("{field} must be a whole number, not {value!r}")
     else:
         kind, template = Real, N_("{field} must be a number, not {value!r}")
@@ -97,7 +109,7 @@ class MethodHistory:
     loss               [S, E] mean over the epoch's updates, each before its step
     clip_fraction      [S, E] share of the epoch's samples x updates whose gradient the clip cut to 0
     pairs              [S, P, A, A] how often (chosen, rejected) is in DPO's data; 0 for online methods
-    samples_used       [E+1] samples drawn before epoch e; DPO draws all of its own before the first
+    samples_used       [E+1] samples drawn before epoch e, the mean over seeds; DPO draws all of its own before the first
     """
 
     task: BanditTask

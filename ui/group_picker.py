@@ -13,21 +13,22 @@ def choose_group(page: Page) -> None:
     _ = page.gettext
     choose_prompt(page)
     typed, again = st.columns([3, 2], vertical_alignment="bottom")
+    error = type_rewards(typed, _("Rewards by hand, such as 0, 1, 1, 0 (empty: the rule's)"))
+    again.button(_("Sample again"), icon=":material/casino:", on_click=_sample_again, width="stretch")
+    if error:
+        st.error(say(_, error.message) + " " + _("The last good group stays."))
+
+
+def type_rewards(place, label: str, default: str = "") -> FieldError | None:
+    """Rewards as text, `default` where none are typed; what is wrong with the last text."""
     # Shown as it was typed, also after a visit to another page; a group chosen since then replaces it.
     good = links.settings()["rewards"]
     text, error, kept = st.session_state.get("bad_rewards", (good, None, good))
     if kept != good:
         text, error = good, None
-    st.session_state.setting_rewards = text
-    typed.text_input(
-        _("Rewards by hand, such as 0, 1, 1, 0 (empty: the rule's)"),
-        key="setting_rewards",
-        max_chars=2000,
-        on_change=_store_rewards,
-    )
-    again.button(_("Sample again"), icon=":material/casino:", on_click=_sample_again, width="stretch")
-    if error:
-        st.error(say(_, error.message) + " " + _("The last good group stays."))
+    st.session_state.setting_rewards = text or default
+    place.text_input(label, key="setting_rewards", max_chars=2000, on_change=_store_rewards)
+    return error
 
 
 def _store_rewards() -> None:

@@ -11,6 +11,8 @@ import streamlit as st
 
 from grpo_core import FieldError, TrainConfig
 from grpo_core.config import DEFAULTS, SETTINGS, parse_value
+from grpo_core.frameworks import PRESETS
+from grpo_core.frameworks.paste import unpacked
 from grpo_core.messages import N_
 from grpo_core.tasks import RuleTask
 from ui import tasks
@@ -25,7 +27,7 @@ PAGE_KEYS = {
     "silent_groups": ("prompt", "dynamic"),
     "ppo_dpo_grpo": ("methods", "prompt"),
     "verifiable_rewards": ("prompt",),
-    "grpo_family": ("preset", "rewards"),
+    "grpo_family": ("preset", "prompt", "rewards", "updates", "pasted"),
     "why_is_my_loss_0": ("puzzle",),
     "scale_up": ("preset",),
 }
@@ -45,6 +47,8 @@ ALL_DEFAULTS = {
     "methods": "three",
     "dynamic": "off",
     "preset": "trl",
+    "updates": "1",
+    "pasted": "",
     "puzzle": "",
 }
 STEPS = 6
@@ -56,10 +60,13 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
-PRESETS = ("chapter", "deepseekmath", "trl", "verl", "openrlhf", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce_pp", "maxrl", "pass_at_k")
 PUZZLES = ("",)
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
+UPDATES = {"1": 1, "4": 4}
+"""Updates per rollout, by the text that a link holds."""
+MAX_PASTED = 1000
+"""Characters of a pasted configuration that a link carries; a longer one is `own` there and stays in the session."""
 METHOD_SETS = {"three": N_("PPO, DPO, GRPO"), "all": N_("All six")}
 _CHOICES = {
     "lang": LANGUAGES,
@@ -68,6 +75,7 @@ _CHOICES = {
     "methods": METHOD_SETS,
     "dynamic": ("off", "on"),
     "preset": PRESETS,
+    "updates": UPDATES,
     "puzzle": PUZZLES,
 }
 _WHOLE_NUMBERS = {"draw": (0, 9999), "step": (1, STEPS)}
@@ -91,6 +99,8 @@ def parse(name: str, text: str):
         return text
     if name == "task":
         return _parse_task(text)
+    if name == "pasted":
+        return _parse_pasted(text)
     minimum, maximum = (1, len(task().prompts)) if name == "prompt" else _WHOLE_NUMBERS[name]
     if not re.fullmatch(r"[0-9]{1,4}", text) or not minimum <= int(text) <= maximum:
         raise FieldError(
@@ -108,6 +118,14 @@ def _parse_task(text: str) -> str:
     if tasks.task_of(text) and text not in tasks.LABELS:
         st.session_state.own_task = text
     return text
+
+
+def _parse_pasted(text: str) -> str:
+    if text != tasks.OWN:
+        return unpacked(text).packed() if text else ""
+    if "own_pasted" not in st.session_state:
+        raise FieldError("pasted", N_("{field}: it is too large for a link and stayed with the visitor who made it"))
+    return st.session_state.own_pasted
 
 
 def parse_rewards(text: str) -> list[float] | None:
@@ -175,7 +193,7 @@ def query_params(page: str) -> dict[str, str]:
     """What differs from the defaults, for a link to `page`."""
     current = settings()
     names = (name for name in (*EVERYWHERE, *PAGE_KEYS[page]) if current[name] != ALL_DEFAULTS[name])
-    return {name: tasks.link_text(current[name]) if name == "task" else _text(current[name]) for name in names}
+    return {name: _link_text(name, current[name]) for name in names}
 
 
 def adopt_url(page: str) -> list[FieldError]:
@@ -211,6 +229,12 @@ def write_url(page: str) -> None:
         st.query_params.from_dict(query_params(page))
         st.session_state.location = (page, query_params(page))
         st.session_state.link_errors = []
+
+
+def _link_text(name: str, value) -> str:
+    if name == "task":
+        return tasks.link_text(value)
+    return tasks.OWN if name == "pasted" and len(value) > MAX_PASTED else _text(value)
 
 
 def _text(value) -> str:

@@ -20,7 +20,8 @@ from grpo_core import (
     train_bands,
     train_leashes,
 )
-from grpo_core.method_bands import MethodBands, silent_shares, train_method_bands
+from grpo_core.frameworks import Preset
+from grpo_core.method_bands import Family, MethodBands, silent_shares, train_family, train_method_bands
 from grpo_core.method_training import sample_pairs
 
 
@@ -80,6 +81,21 @@ def labelled_bands(task: BanditTask, config: TrainConfig, method: Method) -> Met
 @st.cache_resource(max_entries=96, hash_funcs={BanditTask: _task_key}, show_spinner=False)
 def _method_bands(task: BanditTask, config: TrainConfig, method: Method) -> MethodBands:
     return train_method_bands(task, config, method)
+
+
+def family_config(config: TrainConfig, updates: int) -> TrainConfig:
+    """The configuration for all presets together: so many epochs at most that they take about two seconds."""
+    return replace(config, seed=0, epochs=min(config.epochs, 100 if updates == 1 else 60))
+
+
+@st.cache_resource(max_entries=16, hash_funcs={BanditTask: _task_key, Preset: repr}, show_spinner=False)
+def family(task: BanditTask, config: TrainConfig, presets: dict[str, Preset], updates: int) -> Family:
+    """Every preset over the seeds 0, 1, 2, ..."""
+    methods = {
+        key: Method(preset.name, algorithm=preset.algorithm, max_draws=preset.max_draws, inner_epochs=updates)
+        for key, preset in presets.items()
+    }
+    return train_family(task, family_config(config, updates), methods)
 
 
 @st.cache_resource(max_entries=32, hash_funcs={BanditTask: _task_key}, show_spinner=False)

@@ -43,7 +43,7 @@ def no_metrics(*_) -> dict:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """The defaults are the chapter's loss without its KL, which is exact, over all actions, not per token.
+    """The defaults are the chapter's loss with a kl_coef of 0.
 
     framework        whose settings it stands for, with version
     estimator        advantages: baseline, scale, whitening. None: they need a model, or more than rewards
@@ -62,7 +62,7 @@ class Algorithm:
     estimator: Estimator | None = field(default_factory=Estimator)
     ratio: Ratio = field(default_factory=Ratio)
     surrogate: Callable | None = field(default_factory=LogProb)
-    token_kl: TokenKl = field(default_factory=TokenKl)
+    token_kl: TokenKl = field(default_factory=lambda: TokenKl("exact"))
     kl_coef: float = 0.0
     aggregation: Aggregation = field(default_factory=lambda: Aggregation("seq-mean-token-mean"))
     kl_aggregation: Aggregation | None = None
@@ -94,35 +94,38 @@ class Algorithm:
 
     def kl(self, log_prob, ref_log_prob, old_log_prob=None, mask=None) -> torch.Tensor:
         """KL(policy || reference) per token, before its coefficient, differentiable: [B, T] -> [B, T]."""
-        tokens = self._tokens(log_prob, old_log_prob, mask, None)
+        tokens = self.tokens(log_prob, old_log_prob, mask, None)
         return self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
 
-    def loss(self, log_prob, old_log_prob, ref_log_prob, mask, advantages) -> Loss:
+    def loss(self, log_prob, old_log_prob, ref_log_prob, mask, advantages, kl=None) -> Loss:
         """The loss of one batch: log-probs and mask [B, T], advantages [B] or [B, T].
 
         old_log_prob None: on-policy, the old policy is the current one, detached.
         ref_log_prob is needed for a KL term, advantages for everything else.
+        kl [B, T] takes the place of an estimate: the exact KL of each token's distribution.
         """
-        tokens = self._tokens(log_prob, old_log_prob, mask, advantages)
+        tokens = self.tokens(log_prob, old_log_prob, mask, advantages)
         value = per_token = torch.zeros_like(tokens.log_prob).sum()
-        marks, kl = {}, None
+        marks = {}
         if self.surrogate is not None:
             if advantages is None:
                 raise FieldError("advantages", N_("{field} are needed for this loss"))
-            policy, marks = self.surrogate(tokens)
-            per_token = policy * self._weights(tokens)
+            per_token, marks = self.policy_term(tokens)
             value = self.aggregation(per_token, tokens.mask)
         if self.kl_coef != 0:
-            if ref_log_prob is None:
+            if kl is None and ref_log_prob is None:
                 raise FieldError("ref_log_prob", N_("{field} is needed: the loss has a KL term"))
-            kl = self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
+            if kl is None:
+                ref_log_prob = same_shape("ref_log_prob", ref_log_prob, tokens.log_prob)
+                kl = self.token_kl(tokens.log_prob, ref_log_prob, tokens.ratio)
             per_token = per_token + self.kl_coef * kl
             value = value + self.kl_coef * (self.kl_aggregation or self.aggregation)(kl, tokens.mask)
         with torch.no_grad():
             metrics = self.loss_metrics(Scored(self, tokens, marks, kl))
         return Loss(value, torch.where(tokens.mask > 0, per_token, 0.0) * tokens.mask, metrics)
 
-    def _tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
+    def tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
+        """A batch as the surrogate sees it; the arguments are those of `loss`."""
         if not isinstance(log_prob, torch.Tensor):
             log_prob = torch.as_tensor(log_prob, dtype=torch.float64)
         old = log_prob.detach() if old_log_prob is None else same_shape("old_log_prob", old_log_prob, log_prob)
@@ -135,6 +138,11 @@ class Algorithm:
             same_shape("advantages", advantages.expand(*advantages.shape[:-1], log_prob.shape[-1]), log_prob)
         log_ratio = log_prob - old
         return Tokens(log_prob, old, log_ratio, self.ratio(log_prob, log_ratio, mask), advantages, mask)
+
+    def policy_term(self, tokens: Tokens) -> tuple[torch.Tensor, dict]:
+        """The surrogate of each token with its weight, and the surrogate's marks."""
+        policy, marks = self.surrogate(tokens)
+        return policy * self._weights(tokens), marks
 
     def _weights(self, tokens: Tokens) -> torch.Tensor | float:
         """What each token's surrogate is multiplied by."""

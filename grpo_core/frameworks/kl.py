@@ -1,7 +1,4 @@
-"""The frameworks' per-token KL: an estimate of `grpo_core.kl`, clamped, corrected, or with another gradient.
-
-Not about: the chapter's exact KL, over all actions (`grpo_core.kl.categorical_kl`).
-"""
+"""The KL of a token: exact, or a framework's estimate from its log-prob, clamped, corrected, or with another gradient."""
 
 import math
 from dataclasses import dataclass
@@ -9,13 +6,15 @@ from dataclasses import dataclass
 import torch
 
 from grpo_core.kl import estimate_kl
+from grpo_core.messages import N_, FieldError
 
 
 @dataclass(frozen=True)
 class TokenKl:
-    """KL(policy || reference), estimated from one token.
+    """KL(policy || reference) of one token.
 
-    estimate    k1, k2, k3 of `estimate_kl`, or abs: |log ratio|
+    estimate    k1, k2, k3 of `estimate_kl`; abs: |log ratio|; exact: `categorical_kl` over all actions, for
+                which one token's log-prob is not enough: the loss is given it
     log_limits  k3's log(policy / reference) is clamped to this range first
     limits      the estimate is clamped to this range, where its gradient is 0
     gradient    "own": of the estimate; "k2": the value is the estimate's, the gradient k2's (verl's "+");
@@ -31,6 +30,8 @@ class TokenKl:
 
     def __call__(self, log_prob: torch.Tensor, ref_log_prob: torch.Tensor, ratio: torch.Tensor) -> torch.Tensor:
         """Log-probs [B, T] and ratio to the old policy [B, T] or [B, 1] -> [B, T], differentiable."""
+        if self.estimate == "exact":
+            raise FieldError("kl", N_("{field} is needed: the exact KL takes the whole distribution"))
         log_ratio = log_prob - ref_log_prob
         if self.estimate == "abs":
             value = log_ratio.abs()

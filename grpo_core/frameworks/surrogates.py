@@ -12,7 +12,7 @@ import torch
 
 
 class Tokens(NamedTuple):
-    """What a surrogate sees of a batch: [B, T] each; ratio and advantages can be [B, 1]."""
+    """What a surrogate sees of a batch: [B, T] each; ratio and advantages can be [B, 1]. More dimensions: many batches."""
 
     log_prob: torch.Tensor
     old_log_prob: torch.Tensor
@@ -205,11 +205,14 @@ class KlCov:
 
     def __call__(self, tokens: Tokens) -> tuple[torch.Tensor, dict]:
         loss = -tokens.advantages * tokens.ratio
-        valid = tokens.mask > 0
-        advantage = tokens.advantages.expand_as(loss)[valid]
-        log_prob = tokens.log_prob.detach()[valid]
-        covariance = (advantage - advantage.mean()) * (log_prob - log_prob.mean())
-        held = torch.zeros_like(covariance)
-        if len(held):
-            held[covariance.topk(max(1, int(len(held) * self.share))).indices] = self.coef
-        return loss + torch.zeros_like(loss).masked_scatter(valid, held) * tokens.log_ratio.abs(), {}
+        valid = (tokens.mask > 0).flatten(-2)
+        count = valid.sum(-1, keepdim=True)
+
+        def centred(values: torch.Tensor) -> torch.Tensor:
+            values = values.expand_as(loss).flatten(-2)
+            return values - (values * valid).sum(-1, keepdim=True) / count
+
+        covariance = centred(tokens.advantages) * centred(tokens.log_prob.detach())
+        rank = covariance.masked_fill(~valid, -math.inf).argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+        held = valid & (rank < (count * self.share).floor().clamp(min=1))
+        return loss + self.coef * held.view_as(loss) * tokens.log_ratio.abs(), {}

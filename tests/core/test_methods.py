@@ -72,8 +72,8 @@ def test_a_clipped_sample_has_no_gradient_by_hand(advantage, gradient, clipped):
     """pi 0.65 against old 0.5: ratio 1.3. Unclipped: -(1/2) * (1.3 * A) * (1 - 0.65); the other sample has A = 0."""
     old, policy = double([[0.5, 0.5]]), double([[0.65, 0.35]])
     actions = torch.tensor([[0, 1]])
-    rollout = Rollout(actions, double([[advantage, 0.0]]), old.log(), torch.zeros(1))
-    update = surrogate_update(policy.log(), rollout, old, 0.0, 0.2)
+    rollout = Rollout(actions, double([[advantage, 0.0]]), old.log(), torch.zeros(1), torch.ones(1))
+    update = surrogate_update(policy.log(), rollout, old, 0.0, METHODS["PPO"])
     assert update.gradient[0].tolist() == pytest.approx(gradient, abs=1e-15)
     assert update.clip_fraction.item() == clipped
     assert update.loss.item() == pytest.approx(-min(1.3 * advantage, 1.2 * advantage) / 2)
@@ -83,11 +83,11 @@ def test_the_first_update_has_the_gradient_of_reinforce():
     log_policy, reference = random_policy(0, 5, 3, 4), random_policy(1, 3, 4).exp()
     actions = torch.randint(4, (5, 3, 6), generator=torch.Generator().manual_seed(2))
     advantages = 3 * random_policy(3, 5, 3, 6) + 4
-    rollout = Rollout(actions, advantages, log_policy.gather(-1, actions), torch.zeros(5, 3))
+    rollout = Rollout(actions, advantages, log_policy.gather(-1, actions), torch.zeros(5, 3), torch.ones(5, 3))
     for kl_coef in (0.0, 0.3):
         reinforce = chapter_gradient(log_policy, actions, advantages, reference, kl_coef).total
-        for clip in (None, 0.2):
-            update = surrogate_update(log_policy, rollout, reference, kl_coef, clip)
+        for name in ("GRPO", "GRPO with clipping"):
+            update = surrogate_update(log_policy, rollout, reference, kl_coef, METHODS[name])
             assert torch.equal(update.gradient, reinforce) and not update.clip_fraction.any()
 
 
