@@ -65,7 +65,7 @@ def advantage_lines(estimator: Estimator, kl: str) -> list[str]:
     else:
         lines.append(rf"{name} = \frac{{{above}}}{{{scale} + {tex(number(estimator.epsilon))}}}")
     if estimator.kl_in == "return" and estimator.kl_coef:
-        lines.append(rf"A_i \leftarrow A_i - {tex(number(estimator.kl_coef))}\,\text{{{kl}}}_i")
+        lines.append(rf"{name} \leftarrow {name} - {tex(number(estimator.kl_coef))}\,\text{{{kl}}}_i")
     if estimator.whitening == "token mean":
         lines.append(r"A_i = \tilde A_i - \text{mean}(\tilde A)")
     elif estimator.whitening:

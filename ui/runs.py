@@ -83,9 +83,10 @@ def _method_bands(task: BanditTask, config: TrainConfig, method: Method) -> Meth
     return train_method_bands(task, config, method)
 
 
-def family_config(config: TrainConfig, updates: int) -> TrainConfig:
+def family_config(task: BanditTask, config: TrainConfig, updates: int) -> TrainConfig:
     """The configuration for all presets together: so many epochs at most that they take about two seconds."""
-    return replace(config, seed=0, epochs=min(config.epochs, 100 if updates == 1 else 60))
+    limit = (100 if updates == 1 else 60) // (1 + len(task.prompts) * config.group_size // 250)
+    return replace(config, seed=0, epochs=min(config.epochs, limit))
 
 
 @st.cache_resource(max_entries=16, hash_funcs={BanditTask: _task_key, Preset: repr}, show_spinner=False)
@@ -95,7 +96,7 @@ def family(task: BanditTask, config: TrainConfig, presets: dict[str, Preset], up
         key: Method(preset.name, algorithm=preset.algorithm, max_draws=preset.max_draws, inner_epochs=updates)
         for key, preset in presets.items()
     }
-    return train_family(task, family_config(config, updates), methods)
+    return train_family(task, family_config(task, config, updates), methods)
 
 
 @st.cache_resource(max_entries=32, hash_funcs={BanditTask: _task_key}, show_spinner=False)
