@@ -14,6 +14,7 @@ from grpo_core.config import DEFAULTS, SETTINGS, parse_value
 from grpo_core.frameworks import PRESETS
 from grpo_core.frameworks.paste import unpacked
 from grpo_core.messages import N_
+from grpo_core.puzzles import PUZZLES
 from grpo_core.tasks import RuleTask
 from ui import tasks
 from ui.i18n import LANGUAGES
@@ -28,7 +29,7 @@ PAGE_KEYS = {
     "ppo_dpo_grpo": ("methods", "prompt"),
     "verifiable_rewards": ("prompt",),
     "grpo_family": ("preset", "prompt", "rewards", "updates", "pasted"),
-    "why_is_my_loss_0": ("puzzle",),
+    "why_is_my_loss_0": ("puzzle", "option"),
     "scale_up": ("preset",),
 }
 """What a page shows beside the run's settings, the language and the task."""
@@ -49,7 +50,8 @@ ALL_DEFAULTS = {
     "preset": "trl",
     "updates": "1",
     "pasted": "",
-    "puzzle": "",
+    "puzzle": next(iter(PUZZLES)),
+    "option": "",
 }
 STEPS = 6
 CURVES = {
@@ -60,7 +62,6 @@ CURVES = {
     "heatmap": N_("All probabilities"),
     "all": N_("All five"),
 }
-PUZZLES = ("",)
 REFERENCES = {"1/3": 1 / 3, "0.1": 0.1, "0.01": 0.01}
 """Probabilities of the target before training, by the text that a link holds."""
 UPDATES = {"1": 1, "4": 4}
@@ -97,6 +98,8 @@ def parse(name: str, text: str):
     if name == "rewards":
         parse_rewards(text)
         return text
+    if name == "option":
+        return _parse_option(text)
     if name == "task":
         return _parse_task(text)
     if name == "pasted":
@@ -108,6 +111,16 @@ def parse(name: str, text: str):
             value=text, minimum=minimum, maximum=maximum,
         )  # fmt: skip
     return int(text)
+
+
+def _parse_option(text: str) -> str:
+    """Which position the control of the puzzle is at, counted from 1; nothing for the puzzle's own."""
+    options = [str(position + 1) for position in range(PUZZLES[settings()["puzzle"]].options)]
+    if text not in ("", *options):
+        raise FieldError(
+            "option", N_("{field} must be one of {allowed}, not {value!r}"), value=text, allowed=", ".join(options)
+        )
+    return text
 
 
 def _parse_task(text: str) -> str:
@@ -189,9 +202,9 @@ def change(name: str, value) -> None:
     st.session_state.settings_changed = True
 
 
-def query_params(page: str) -> dict[str, str]:
-    """What differs from the defaults, for a link to `page`."""
-    current = settings()
+def query_params(page: str, changes: dict | None = None) -> dict[str, str]:
+    """What differs from the defaults, for a link to `page`; `changes` in place of the visitor's settings."""
+    current = settings() | (changes or {})
     names = (name for name in (*EVERYWHERE, *PAGE_KEYS[page]) if current[name] != ALL_DEFAULTS[name])
     return {name: _link_text(name, current[name]) for name in names}
 

@@ -23,6 +23,7 @@ from grpo_core import (
 from grpo_core.frameworks import Preset
 from grpo_core.method_bands import Family, MethodBands, silent_shares, train_family, train_method_bands
 from grpo_core.method_training import sample_pairs
+from grpo_core.puzzles import PUZZLES, Scene
 
 
 def _task_key(task: BanditTask):
@@ -117,3 +118,8 @@ def drawn_again(task: BanditTask, config: TrainConfig, max_draws: int) -> tuple[
     history = train(task, config, seeds=seeds, keep_samples=0, max_draws=max_draws)
     drawn = config.group_size * history.draws.double().sum(-1).mean(0).cumsum(0)
     return torch.cat([drawn.new_zeros(1), drawn]), history.target_probability, history.silent_share.mean().item()
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def puzzle_scene(key: str, option: int) -> Scene:
+    return PUZZLES[key].at(option)
