@@ -174,7 +174,7 @@ def minibatches(config: TrainConfig, count: int) -> tuple[tuple, tuple]:
     for part in torch.arange(config.group_size).chunk(count):
         batch = Rollout(*(table[..., part] for table in rollout[:3]), rollout.mean_reward, rollout.draws)
         ratio = (log_policy.gather(-1, batch.actions) - batch.log_probabilities).exp()
-        update = surrogate_update(log_policy, batch, task.reference_policy, config.kl_coef, CLIP)
+        update = surrogate_update(log_policy, batch, task.reference_policy, config.kl_coef, method)
         shares.append(number(update.clip_fraction[0]))
         ratios.append(number(ratio.max()))
         state = step(state, update.gradient, config.learning_rate, config.optimizer)
