@@ -44,8 +44,12 @@ def kl_and_reward(task: BanditTask, policies: torch.Tensor) -> tuple[torch.Tenso
 
 
 def textbook_frontier(task: BanditTask, kl_coefs) -> tuple[torch.Tensor, torch.Tensor]:
-    """KL and expected reward of the textbook policy under each coefficient, two [K]: no policy has more reward at its KL."""
-    return kl_and_reward(task, torch.stack([textbook_policy(task, value) for value in kl_coefs]))
+    """KL and expected reward of the textbook policy under each coefficient, two [K]: no policy has more reward at its KL.
+
+    The coefficients are in units of the widest spread of a prompt's rewards, so that any rewards give the whole line.
+    """
+    unit = (task.rewards.amax(-1) - task.rewards.amin(-1)).max().item() or 1.0
+    return kl_and_reward(task, torch.stack([textbook_policy(task, value * unit) for value in kl_coefs]))
 
 
 def measure_rest(

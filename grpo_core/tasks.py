@@ -254,8 +254,11 @@ def from_csv(data: bytes | str) -> RuleTask:
 
 
 def from_file(data: bytes) -> RuleTask:
-    """JSON if it begins like an object, else CSV."""
-    return from_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else from_csv(data)
+    """JSON if it begins like JSON, else CSV."""
+    first = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if not first:
+        raise FieldError("file", N_("{field} is empty"))
+    return from_json(data) if first in b"{[" else from_csv(data)
 
 
 def unpacked(text: str) -> RuleTask:

@@ -52,7 +52,7 @@ def scene(drawn, key: str, *texts: str) -> None:
 
 brief = method_bands(task, replace(config, epochs=1), ["DPO"])["DPO"]
 missing = _(
-    "From the {samples} samples of one epoch alone, {share:.0%} of the prompts would have no pair at all: however often it updates, their answers stay as likely as before."
+    "Of one epoch's samples {samples} can be paired; from those alone, {share:.0%} of the prompts would have no pair at all: however often it updates, their answers stay as likely as before."
 ).format(samples=int(brief.samples_used[-1]), share=brief.without_pair)
 margin = _("The margin of its pairs goes from 0 to {end:.3f}; the last epoch still added {last:.4f}.").format(
     end=dpo.margin[1, -1].item(), last=(dpo.margin[1, -1] - dpo.margin[1, -2]).item()

@@ -11,7 +11,7 @@ from ui.family_formulas import advantage_numbers, formula
 from ui.family_table import draw_refusals, draw_slots, draw_told
 from ui.frame import choose, open_page
 from ui.group_picker import type_rewards
-from ui.i18n import escape, say
+from ui.i18n import escape, say_and
 from ui.preset_picker import choose_preset, draw_paste, draw_settings, names_of, presets_of
 from ui.question import ask
 from ui.runs import family
@@ -33,7 +33,7 @@ draw_slots(page, preset, chapter, names[chosen])
 st.subheader(_("The advantages of one group"), anchor=False)
 error = type_rewards(st, _("Rewards of the group, by hand"), DEFAULT_GROUP)
 if error:
-    st.error(say(_, error.message) + " " + _("The last good group stays."))
+    st.error(say_and(_, error.message, _("The last good group stays.")))
 rewards = page.rewards or links.parse_rewards(DEFAULT_GROUP)
 advantages, refused = {}, {}
 for key, each in presets.items():

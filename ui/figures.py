@@ -29,7 +29,7 @@ def kl_color() -> str:
 
 def scale() -> list[list]:
     """One sequential scale for probability, from the background to blue."""
-    return [[0, "#10151C"], [1, "#3E9BD6"]] if is_dark() else [[0, "#FFFFFF"], [1, POSITIVE]]
+    return [[0, "#10151C"], [1, "#2678B2"]] if is_dark() else [[0, "#FFFFFF"], [1, POSITIVE]]
 
 
 def line_colors() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from grpo_core import BanditTask, TrainConfig
 from grpo_core.messages import N_
 from grpo_core.tasks import RuleTask
 from ui import links, sidebar, tasks
-from ui.i18n import LANGUAGES, escape, prose, say, translator
+from ui.i18n import LANGUAGES, escape, prose, say_and, translator
 from ui.labels import labels
 from ui.share import draw_share
 
@@ -76,8 +76,9 @@ def open_page(name: str) -> Page:
         sidebar.draw_hyperparameters(_)
     links.write_url(name)
     st.title(title, anchor=False)
-    for error in errors:
-        st.warning(say(_, error.message) + " " + _("The default is used instead."), icon=":material/link_off:")
+    if errors:
+        problems = [say_and(_, error.message, _("The default is used instead.")) for error in errors]
+        st.warning("\n\n".join(problems), icon=":material/link_off:")
     current = links.settings()
     if current["task"] != tasks.CHAPTER:
         _draw_task_notice(_, current["task"], bool(links.task().truth))

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from grpo_core import UpdateStep
-from ui.figures import NEGATIVE, POSITIVE, blank, is_dark, kl_color, names, plain
+from ui.figures import NEGATIVE, POSITIVE, blank, faint, is_dark, kl_color, names, plain
 from ui.frame import Page
 from ui.labels import labels
 from ui.numbers import MINUS, fitting, number, signed
@@ -39,8 +39,14 @@ def reward_bars(page: Page, update: UpdateStep):
         )
     )
     text = "#E8EDF2" if is_dark() else "#1B2430"
-    figure.add_hrect(mean - std, mean + std, fillcolor=text, opacity=0.10, line_width=0)
+    figure.add_hrect(mean - std, mean + std, fillcolor=faint(text), line={"color": text, "width": 1, "dash": "dot"})
     figure.add_hline(mean, line={"color": text, "width": 1.5})
+    edges = [(mean + std, _("+1 std")), (mean - std, _("−1 std"))] if std else []
+    for height, name in [(mean, _("mean")), *edges]:
+        figure.add_annotation(
+            x=1, xref="paper", xanchor="left", y=height, text=name, showarrow=False, xshift=4, font={"color": text}
+        )
+    figure.update_layout(margin={"r": 56})
     low, high = min(0, mean - std, *rewards), max(0, mean + std, *rewards)
     figure.update_yaxes(range=_room(low, high))
     alt = _("{count} rewards with mean {mean} and standard deviation {std}.")

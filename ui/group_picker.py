@@ -5,7 +5,7 @@ import streamlit as st
 from grpo_core import FieldError
 from ui import links
 from ui.frame import Page, choose_prompt
-from ui.i18n import say
+from ui.i18n import say_and
 
 
 def choose_group(page: Page) -> None:
@@ -16,7 +16,7 @@ def choose_group(page: Page) -> None:
     error = type_rewards(typed, _("Rewards by hand, such as 0, 1, 1, 0 (empty: the rule's)"))
     again.button(_("Sample again"), icon=":material/casino:", on_click=_sample_again, width="stretch")
     if error:
-        st.error(say(_, error.message) + " " + _("The last good group stays."))
+        st.error(say_and(_, error.message, _("The last good group stays.")))
 
 
 def type_rewards(place, label: str, default: str = "") -> FieldError | None:

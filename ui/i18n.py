@@ -37,12 +37,22 @@ def say(_, message: Message) -> str:
     return escape(said(_, message), limit=1000)
 
 
+def say_and(_, message: Message, more: str) -> str:
+    """A message, which has no full stop, as a sentence before another."""
+    return _("{problem}. {more}").format(problem=say(_, message), more=more)
+
+
 def said(_, message: Message) -> str:
     values = {
-        key: said(_, value) if isinstance(value, Message) else _(value) if key == "why" else value
+        key: said(_, value) if isinstance(value, Message) else _(value) if key == "why" else _cut(key, value)
         for key, value in message.values.items()
     }
     return _(message.template).format(**values)
+
+
+def _cut(key: str, value):
+    """What a visitor wrote may be a whole address; its beginning tells which it is."""
+    return value[:100] + "…" if key == "value" and isinstance(value, str) and len(value) > 100 else value
 
 
 def escape(text: str, limit: int = 300) -> str:
@@ -58,4 +68,6 @@ def prose(lang: str, page: str) -> dict[str, str]:
     """The sections of a page's Markdown file, by the name after `# `."""
     text = (_HERE / "text" / lang / f"{page}.md").read_text(encoding="utf-8")
     parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
-    return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+    # A line break is a space between words, and Chinese has none.
+    body = [re.sub(r"(?<=[^\x00-\x7f])\n(?=[^\x00-\x7f])", "", part.strip()) for part in parts[1::2]]
+    return dict(zip(parts[::2], body, strict=True))

@@ -33,7 +33,7 @@ def _labels(kl_coefs, places: list[float], current: float) -> list[str]:
     labels, taken = [""] * len(kl_coefs), []
     for i in sorted(range(len(kl_coefs)), key=lambda i: kl_coefs[i] != current):
         if all(abs(places[i] - place) > 0.08 for place in taken):
-            labels[i] = f"<b>{kl_coefs[i]:g}</b>" if kl_coefs[i] == current else f"{kl_coefs[i]:g}"
+            labels[i] = f"<b>kl_coef {kl_coefs[i]:g}</b>" if kl_coefs[i] == current else f"{kl_coefs[i]:g}"
             taken.append(places[i])
     return labels
 
@@ -96,7 +96,7 @@ def simplex(_, corner_names: list[str], kl_coefs, paths: torch.Tensor, reference
         )
         figure.add_scatterternary(
             a=a[-1:], b=b[-1:], c=c[-1:], mode="markers+text", text=[labels[i]],
-            textposition="middle right", textfont={"color": text}, cliponaxis=False,
+            textposition="middle right" if now else "middle left", textfont={"color": text}, cliponaxis=False,
             marker={"color": kl_color(), "size": 12 if now else 8, "symbol": "circle" if now else "circle-open"},
             hovertemplate=f"kl_coef {value:g}: %{{a:.3f}}<extra></extra>",
         )  # fmt: skip
@@ -148,7 +148,9 @@ def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
         annotation_text=_("reference"),
         annotation_position="top left",
     )
-    figure.update_yaxes(range=[0, 1.05])
+    several = any(others for _x, _first, others in curves.values())
+    highest = 1 if several else max(*textbook[1], *(max(first) for _x, first, _others in curves.values()))
+    figure.update_yaxes(range=[0, 1.05 * highest])
     figure.update_layout(height=420, legend={"y": -0.22})
     ends = ", ".join(f"{name} {values[-1].item():.3f}" for name, (_coefs, values, _flat) in measured.items())
     alt = _("From a reference of {start:.3f}, kl_coef {kl_coef:g} rests at: {ends}.")

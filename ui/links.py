@@ -4,7 +4,6 @@ Streamlit drops widget state when a visitor changes the page, so the settings li
 are seeded from the URL, and are written back to it when the visitor changes something.
 """
 
-import math
 import re
 
 import streamlit as st
@@ -158,7 +157,9 @@ def parse_rewards(text: str) -> list[float] | None:
         try:
             rewards.append(float(part))
         except ValueError:
-            rewards.append(math.nan)
+            raise FieldError(
+                "rewards", N_("{field} must be numbers such as 0, 1 or 0.5, not {value!r}"), value=part
+            ) from None
         if not abs(rewards[-1]) <= MAX_REWARD:
             raise FieldError(
                 "rewards", N_("{field} must be numbers from {minimum:,.0f} to {maximum:,.0f}, not {value!r}"),

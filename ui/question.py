@@ -13,9 +13,12 @@ def ask(page: Page, question: str, options: list[str], answer: Callable[[], tupl
     _ = page.gettext
     with st.container(border=True):
         st.subheader(_("Predict, then look"), anchor=False)
+        key, kept = f"{page.name}_prediction", f"{page.name}_predicted"
+        st.session_state[key] = st.session_state.get(kept)  # another language makes another widget
         chosen = st.radio(
-            question, range(len(options)), format_func=options.__getitem__, index=None, key=f"{page.name}_prediction"
-        )
+            question, range(len(options)), format_func=options.__getitem__, index=None, key=key,
+            on_change=lambda: st.session_state.update({kept: st.session_state[key]}),
+        )  # fmt: skip
         if chosen is None:
             return
         right, why = answer()

@@ -72,6 +72,7 @@ def _number(_, name: str, format: str | None = None) -> None:
     setting = SETTINGS[name]
     st.number_input(
         **_widget(_, name),
+        value=None,  # emptied, it is None and not the minimum
         min_value=setting.minimum,
         max_value=setting.maximum,
         step=setting.step,

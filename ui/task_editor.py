@@ -8,7 +8,7 @@ from grpo_core.tasks import COLUMNS, MAX_TARGET, MAX_TEXT, RuleTask, from_file, 
 from grpo_core.verifiers import RULES
 from ui import links, tasks
 from ui.frame import Page
-from ui.i18n import say
+from ui.i18n import say_and
 
 
 def choose_task(page: Page) -> None:
@@ -29,7 +29,7 @@ def edit_task(page: Page) -> None:
     _ = page.gettext
     # Streamlit's own CSV of a table would begin formulas; the task's CSV is below the tables.
     st.html('<style>button[aria-label^="Download as CSV"] { display: none; }</style>')
-    editor = _editor(page.rule_task)
+    editor = _editor(page.rule_task, page.lang)
     help_of = {
         "prompt": (_("Prompt"), _("Empty: one more rule for the prompt above.")),
         "rule": (_("Rule"), _("One of the five rules below.")),
@@ -53,10 +53,11 @@ def edit_task(page: Page) -> None:
         column_config={"answer": st.column_config.TextColumn(_("Candidate answers"), max_chars=MAX_TEXT)},
         alt=_("The candidate answers."),
     )  # fmt: skip
+    editor["draft"] = {"rows": rows, "answers": answers}
     try:
         task = from_rows(_records(rows), [row["answer"] for row in _records(answers)])
     except FieldError as error:
-        st.error(say(_, error.message) + " " + _("The last good task stays."))
+        st.error(say_and(_, error.message, _("The last good task stays.")))
         return
     if task != page.rule_task:
         editor["task"] = task
@@ -75,22 +76,28 @@ def draw_task_files(page: Page) -> None:
     st.file_uploader(
         _("Bring a task back, as JSON or CSV"), ["json", "csv"], key="task_file", max_upload_size=1, on_change=_upload
     )
-    if "task_file_error" in st.session_state:
-        st.error(say(_, st.session_state.task_file_error.message) + " " + _("The last good task stays."))
+    if st.session_state.task_file and "task_file_error" in st.session_state:
+        st.error(say_and(_, st.session_state.task_file_error.message, _("The last good task stays.")))
 
 
-def _editor(task: RuleTask) -> dict:
-    """What the tables show at first; begun anew when the task was changed elsewhere or the page was left."""
+def _editor(task: RuleTask, lang: str) -> dict:
+    """What the tables show at first; begun anew when the task was changed elsewhere or the page was left.
+
+    Titles of another language make other tables of them: what was typed, be it unfinished, goes on in those.
+    """
     editor = st.session_state.get("editor")
     if editor is None or editor["task"] != task or f"task_rows_{editor['number']}" not in st.session_state:
-        editor = {
-            "task": task,
-            "number": editor["number"] + 1 if editor else 0,
+        tables = {
             "rows": pd.DataFrame(task.rows(), columns=list(COLUMNS)),
             "answers": pd.DataFrame({"answer": task.answers}),
         }
-        st.session_state.editor = editor
-    return editor
+    elif editor["lang"] != lang:
+        tables = editor["draft"]
+    else:
+        return editor
+    number = editor["number"] + 1 if editor else 0
+    st.session_state.editor = {"task": task, "lang": lang, "number": number, "draft": tables, **tables}
+    return st.session_state.editor
 
 
 def _records(frame: pd.DataFrame) -> list[dict]:
@@ -98,6 +105,7 @@ def _records(frame: pd.DataFrame) -> list[dict]:
 
 
 def _choose() -> None:
+    st.session_state.pop("task_file_error", None)
     chosen = st.session_state.setting_task
     links.change_task(st.session_state.own_task if chosen == tasks.OWN else chosen)
 

@@ -44,7 +44,7 @@ def parse_expression(name: str, source: str, names) -> ast.expr:
         if what:
             raise FieldError(
                 name,
-                N_("{field} must not use {value}; it may use arithmetic, comparisons, and, or, not, if-else, [ ], the names {names} and the functions {functions}"),
+                N_("{field} must not use {value}; it may use arithmetic, comparisons, and, or, not, if-else, indexing such as x[0], the names {names} and calls of {functions}"),
                 value=shown(what), names=cut(", ".join(names)), functions=", ".join(FUNCTIONS),
             )  # fmt: skip
     return tree

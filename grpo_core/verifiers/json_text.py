@@ -92,7 +92,11 @@ def schema_judge(name: str, schema):
         try:
             _work.set(_Work(schema, value))
             error = next(_BoundedValidator(schema, registry=referencing.Registry()).iter_errors(value), None)
-        except Exception as error:  # out of work or recursion, arithmetic: whatever it is, it did not fit
+        except RecursionError:
+            return verdict(
+                False, N_("the schema could not be checked: it is too deep, or refers to itself without end")
+            )
+        except Exception as error:  # out of work, arithmetic: whatever it is, it did not fit
             return verdict(False, N_("the schema could not be checked ({problem})"), problem=named(error))
         if error is None:
             return None

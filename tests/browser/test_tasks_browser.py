@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from grpo_core.puzzles import PUZZLES
 from grpo_core.ready_tasks import READY_TASKS
 from grpo_core.tasks import from_csv, from_rows, unpacked
 from tests.hostile import TEXTS
@@ -38,7 +39,7 @@ def open_task(open_at, path: str, task: str, **more):
         "/silent_groups": ".map .dot",
         "/verifiable_rewards": ".verdicts >> nth=9",
     }.get(path, "[data-testid=stMain] [data-testid=stExpander]")
-    page.locator(last).last.wait_for(state="attached")
+    page.locator(last).last.wait_for(state="attached", timeout=90_000)  # KL leash trains until it rests
     settle(page)
     return page
 
@@ -71,8 +72,8 @@ def test_hostile_texts_stay_texts(open_at, path, number):
     task = HOSTILE[number]
     page = open_task(open_at, path, f"{task.packed()}&prompt={len(task.prompts)}")
     assert page.evaluate("window.pwned") is None
-    assert page.locator("[data-testid=stAlert]", has_text="default").count() == 0
-    assert links_outside(page) == []
+    assert page.locator("[data-testid=stAlert]", has_text="The default is used instead").count() == 0
+    assert set(links_outside(page)) <= {thread.url for puzzle in PUZZLES.values() for thread in puzzle.threads}
     assert page.evaluate(MARKUP) == []
     whole = {"/": ".player", "/training_run": ".player .heatmap", "/verifiable_rewards": ".verdicts >> nth=0"}
     if path in whole:
@@ -98,6 +99,16 @@ def test_a_phone_shows_the_formulas_of_any_task_whole(open_at, number, step):
         "bases => bases.map(b => b.getBoundingClientRect().right)"
     )
     assert ends and max(ends) <= page.locator("[data-testid=stMainBlockContainer]").bounding_box()["width"] - 16
+
+
+def test_what_is_unfinished_in_the_table_outlives_another_language(open_at):
+    page = open_task(open_at, "/verifiable_rewards", "chapter")
+    type_over_the_first_prompt(page, "")
+    page.locator("[data-testid=stAlert]", has_text="The last good task stays").wait_for()
+    page.get_by_text("中文", exact=True).click()
+    page.get_by_role("heading", name="可验证奖励").wait_for()
+    settle(page)
+    assert page.locator("[data-testid=stAlert]", has_text="上一个").count() == 1
 
 
 def test_a_task_typed_into_the_table_is_trained_everywhere_and_goes_back(open_at):

@@ -134,7 +134,7 @@ def test_a_table_that_is_no_task_says_why_and_where(table, answers, field, says)
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "no column prompt"), (b"\xff\xfe", "UTF-8"), (b"x" * (MAX_FILE + 1), "bytes at most"), (b"{", "must be JSON"),
+        (b"", "is empty"), (b"[1, 2]", "must have answers, prompts"), (b"\xff\xfe", "UTF-8"), (b"x" * (MAX_FILE + 1), "bytes at most"), (b"{", "must be JSON"),
         (b'{"a":' * 10_000, "must be JSON"), (b'{"answers": [], "prompts": {}}', "must be a list"),
         (b'{"answers": ["a", "b"], "prompts": []}', "not 0"), (b'{"answers": ["a"], "prompts": [1]}', "must have prompt"),
         (b'{"answers": ["a", 1], "prompts": []}', "must be a text"), (b'{"answers": [], "prompts": [], "x": 1}', "nothing else"),

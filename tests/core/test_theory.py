@@ -127,6 +127,14 @@ def test_textbook_and_signals_by_hand():
     assert kl[1].item() == pytest.approx(categorical_kl(policy, task.reference_policy).item())
 
 
+def test_the_frontier_is_whole_whatever_the_rewards_are():
+    task, tiny = (BanditTask(["p"], ["a", "b"], [[size, 0]], [[0.2, 0.8]]) for size in (1, 0.001))
+    (kl, reward), (tiny_kl, tiny_reward) = (textbook_frontier(each, [0.1, 1.0, 5.0]) for each in (task, tiny))
+    assert tiny_kl.tolist() == pytest.approx(kl.tolist()) and kl[0] > 1
+    assert (1000 * tiny_reward).tolist() == pytest.approx(reward.tolist())
+    assert textbook_frontier(BanditTask(["p"], ["a", "b"], [[2, 2]]), [1.0])[0].tolist() == pytest.approx([0])
+
+
 def test_kl_and_reward_are_means_over_prompts():
     task = BanditTask(["p", "q"], ["a", "b"], [[1, 0], [0, 3]])
     policies = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]], dtype=torch.float64)

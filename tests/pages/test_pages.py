@@ -267,3 +267,17 @@ def test_no_step_means_the_same_step():
 def test_too_many_rewards_in_a_link_are_refused_not_cut():
     page = open_page("one_group", rewards=",".join(["0.123456789012345678901234567890123456"] * 70))
     assert not page.exception and len(page.warning) == 1 and "70" in page.warning[0].value
+
+
+def test_a_prediction_outlives_another_language():
+    page = open_page("one_group")
+    page.radio(key="one_group_prediction").set_value(1).run()
+    page.segmented_control(key="setting_lang").set_value("zh").run()
+    assert page.radio(key="one_group_prediction").value == 1
+
+
+def test_a_number_field_that_is_emptied_keeps_its_value():
+    page = open_page("one_group", seed="7", epsilon="0.001")
+    for key, value in (("setting_seed", 7), ("setting_epsilon", 0.001)):
+        page.number_input(key=key).set_value(None).run()
+        assert page.number_input(key=key).value == value and page.session_state["settings"][key[8:]] == value

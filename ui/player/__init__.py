@@ -52,7 +52,7 @@ TEXTS = {
     "std": N_("std"),
     "target": N_("target"),
     "silent": N_("silent group: every advantage is 0"),
-    "map": N_("P(silent): dark is silent; the dots are this run's prompts"),
+    "map": N_("P(silent): blue is silent; the dots are this run's prompts"),
     "silent_groups": N_("Silent groups in each epoch"),
     "silent_chance": N_("P(silent)"),
     "silent_counted": N_("counted"),

@@ -239,6 +239,8 @@ function makeViews({ data, root, stopAt, choosePrompt }) {
     return (frame) => {
       dots.forEach(([dot, value], p) => {
         const probability = data.curves.probability[p].values[frame];
+        const together = data.curves.probability.map(({ values }, q) => [Math.abs(values[frame] - probability) < 0.02, q + 1]);
+        dot.textContent = together.flatMap(([near, number]) => (near ? [number] : [])).join(" ");
         dot.style.left = `${probability * 100}%`;
         value.textContent = `p ${probability.toFixed(3)}, ${texts.silent_chance} ${data.map.chance[frame][p].toFixed(3)}`;
       });
