@@ -17,9 +17,7 @@ def advantage_map(_, names: dict[str, str], rewards: list[float], advantages: di
     keys = list(advantages)
     table = torch.stack([advantages[key] for key in keys])
     distinct = len({tuple(round(value, 3) for value in row) for row in table.tolist()})
-    figure = blank(
-        _("The same rewards, {count} different sets of advantages").format(count=distinct), None, _("reward")
-    )
+    figure = blank(_("The same rewards, {count} sets of advantages").format(count=distinct), None, _("reward"))
     text = [[signed(value) for value in row] for row in table.tolist()]
     reach = max(1e-9, table.abs().max().item())
     ground = "#10151C" if is_dark() else "#FFFFFF"

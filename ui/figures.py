@@ -39,7 +39,7 @@ def line_colors() -> tuple[str, ...]:
 def kl_curve(_, history: TrainingHistory, bands: Bands):
     values = history.mean_kl[0]
     end = values[-1].item()
-    figure = _figure(_, _("KL: how far the policy has gone from the reference"), _("KL (nats)"))
+    figure = _figure(_, _("KL: how far the policy has gone"), _("KL (nats)"))
     _band(_, figure, bands.mean_kl, bands.seeds, kl_color())
     _line(figure, values, kl_color(), _("this seed"))
     return figure, _("KL from 0 to {end:.3f} nats over the run.").format(end=end)
@@ -94,7 +94,7 @@ def probability_heatmap(_, history: TrainingHistory, bands: Bands):
         for prompt, hits in zip(names(task.prompts, limit), task.is_target.tolist(), strict=True)
         for action, hit in zip(names(task.actions, limit), hits, strict=True)
     ]
-    figure = _figure(_, _("Every probability over the whole run (★ target)"), None)
+    figure = _figure(_, _("Every probability over the run (★ target)"), None)
     figure.add_trace(
         go.Heatmap(
             z=table, y=rows, x0=0, dx=1, zmin=0, zmax=1, colorscale=scale(), ygap=2,

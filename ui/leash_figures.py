@@ -38,6 +38,11 @@ def _labels(kl_coefs, places: list[float], current: float) -> list[str]:
     return labels
 
 
+def _beside(x: float, widest: float) -> str:
+    """Where the longer label of the current coefficient has room."""
+    return "top left" if x > widest / 2 else "top right"
+
+
 def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tuple, current: float):
     """What each coefficient ends with, KL against reward, [K, S] each: median and 5-95 % of the seeds."""
     figure = blank(
@@ -52,7 +57,8 @@ def tradeoff(_, kl_coefs, kl: torch.Tensor, reward: torch.Tensor, frontier: tupl
     here = [value == current for value in kl_coefs]
     figure.add_scatter(
         x=middle, y=center, mode="markers+text", name=_("median of {seeds} seeds").format(seeds=kl.shape[1]),
-        text=_labels(kl_coefs, middle.tolist(), current), customdata=kl_coefs, textposition="bottom right", cliponaxis=False,
+        text=_labels(kl_coefs, middle.tolist(), current), customdata=kl_coefs, cliponaxis=False,
+        textposition=[_beside(x, middle.max()) if now else "bottom right" for x, now in zip(middle, here, strict=True)],
         marker={
             "color": kl_color(), "size": [13 if now else 9 for now in here],
             "symbol": ["circle" if now else "circle-open" for now in here], "line": {"width": 2},
@@ -112,9 +118,7 @@ def simplex(_, corner_names: list[str], kl_coefs, paths: torch.Tensor, reference
 
 def resting(_, curves: dict, textbook: tuple, measured: dict, reference: float):
     """Predicted lines and measured points; curves: name -> (kl_coefs, first root, other roots as triples)."""
-    figure = blank(
-        _("Where training comes to rest: predicted lines, measured points"), _("probability of the target"), "kl_coef"
-    )
+    figure = blank(_("Lines are predicted, points measured"), _("probability of the target"), "kl_coef")
     colors, seen = line_colors(), _("measured")
     for i, (name, (x, first, others)) in enumerate(curves.items()):
         color = colors[i]

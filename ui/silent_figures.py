@@ -15,7 +15,7 @@ def push_curves(_, p: np.ndarray, curves: dict[str, np.ndarray], dots: tuple[lis
     dots: the prompts' probabilities and the push on each, where the rewards are right or wrong.
     """
     figure = blank(
-        _("The std lifts the extremes; hard prompts starve first"),
+        _("The std lifts the extremes"),
         _("expected push"),
         _("probability of the right answer"),
     )

@@ -113,7 +113,9 @@ def test_what_one_epoch_s_pairs_leave_out_stays_where_it_was():
     bare = history.pairs.sum((2, 3)) == 0
     assert 0.1 < bare.double().mean() < 0.9
     assert history.probabilities[:, -1][bare] == pytest.approx(1 / 3, abs=1e-12)
-    assert f"Of one epoch's samples 12 can be paired; from those alone, {bare.double().mean().item():.0%} of" in shown(open_page(NAME))
+    assert f"Of one epoch's samples 12 can be paired; from those alone, {bare.double().mean().item():.0%} of" in shown(
+        open_page(NAME)
+    )
     assert "from those alone" not in shown(open_page(NAME, group_size="64"))
 
 
