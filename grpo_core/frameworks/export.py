@@ -132,13 +132,18 @@ def nearest(algorithm: Algorithm, build: Callable, settings: dict, *choices: Ite
 
 
 def count(algorithm: Algorithm, build: Callable, settings: dict) -> float:
-    """How many parts differ, those included that the other does not have at all; a variant of the same counts half."""
+    """How many parts differ, those included that the other does not have at all.
+
+    A variant of the same counts half, and so does a group of one, which is rare.
+    """
     try:
         mine, other = parts(algorithm), parts(build(settings))
     except FieldError:
         return math.inf
     different = [name for name, value in mine.items() if name not in other or not same(value, other[name])]
-    return sum(0.5 if kind(mine[name]) == kind(other.get(name)) else 1 for name in different)
+    return sum(
+        0.5 if name == "estimator.lone" or kind(mine[name]) == kind(other.get(name)) else 1 for name in different
+    )
 
 
 def kind(value):

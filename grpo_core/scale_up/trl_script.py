@@ -157,7 +157,7 @@ def _notes(setup: Setup) -> dict[str, str]:
         "gradient_accumulation_steps": f"{setup.micro_batch} {batch} = {setup.prompts} prompts x {config.group_size}",
         "max_steps": f"{config.epochs} rollouts, {setup.epochs_of_gsm8k:.2f} times through GSM8K",
         "learning_rate": f"the bandit's {config.learning_rate:g} is for a table of logits",
-        "use_vllm": "its log-probs differ a little: TRL leaves out what differs too much",
+        "use_vllm": "its log-probs differ a little; TRL weights answers for that",
         "vllm_mode": "on the training GPUs",
         "vllm_gpu_memory_utilization": "share of each GPU",
         "max_completion_length": "tokens",

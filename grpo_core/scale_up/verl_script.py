@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from dataclasses import replace
 
 from grpo_core.frameworks import Exported, from_verl, to_verl
 from grpo_core.frameworks.paste import GROUPS, VERL_NAMES
@@ -40,24 +41,27 @@ python3 -m verl.trainer.main_ppo \\
 
 def verl_overrides(setup: Setup) -> Exported:
     """main_ppo's overrides by their whole names, and what verl cannot express of the preset."""
-    settings = to_verl(exportable(setup.preset.algorithm)).settings
+    algorithm = exportable(setup.preset.algorithm)
+    if algorithm.estimator.decoupled:  # verl's gdpo wants several reward functions by name; of one it changes nothing
+        algorithm = replace(algorithm, estimator=replace(algorithm.estimator, decoupled=False))
+    settings = to_verl(algorithm).settings
     batch = settings.get("global_batch_info", {})
     settings = {name: value for name, value in settings.items() if name not in NOT_SET}
     if batch.get("loss_scale_factor"):
         settings["global_batch_info"] = {"loss_scale_factor": math.ceil(batch["loss_scale_factor"])}
     exported = with_differences(setup, from_verl, settings)
-    algorithm = {}
+    overrides = {}
     for name, value in settings.items():
         parts = {f"{name}.{part}": each for part, each in value.items()} if name in GROUPS else {name: value}
-        algorithm |= {DOTTED[part]: each for part, each in parts.items()}
+        overrides |= {DOTTED[part]: each for part, each in parts.items()}
     differences = exported.differences
     if setup.preset.max_draws > 1:
-        algorithm[DOTTED["dynamic_sampling"]] = True
+        overrides[DOTTED["dynamic_sampling"]] = True
         sentence = N_(
             "A silent group is drawn again up to {draws} times; {framework} draws other prompts in its place, without a limit."
         )
         differences += (Message(sentence, {"draws": setup.preset.max_draws, "framework": NAME}),)
-    return Exported(algorithm | _run(setup), differences)
+    return Exported(overrides | _run(setup), differences)
 
 
 def _run(setup: Setup) -> dict:
