@@ -50,7 +50,7 @@ SENTENCES = {
 }
 """One sentence for each part of a slot."""
 WORDS = {
-    True: N_("yes"), False: N_("no"), None: N_("none"), "none": N_("none"), "exact": N_("exact"),
+    True: N_("true"), False: N_("false"), None: N_("none"), "none": N_("none"), "exact": N_("exact"),
     "rewards": N_("rewards alone"), "a value model": N_("a value model"), "zero": N_("zero"), "reward": N_("the reward"),
     "return": N_("the return"), "group mean": N_("the mean of its group"), "batch mean": N_("the mean of the whole batch"),
     "leave-one-out": N_("the mean of the others in its group"),

@@ -27,8 +27,9 @@ COMPLETION_LENGTH, PROMPT_LENGTH = 512, 512
 """In tokens, at most."""
 SAMPLER_MEMORY = 0.3
 """Share of each GPU that is the sampler's: TRL's default."""
-WEIGHTS, GRADIENTS, ADAM, REFERENCE, SAMPLER = 4, 4, 8, 4, 2
-"""Bytes for each parameter: both frameworks train in float32 and sample in bfloat16."""
+HELD = {"policy": 4, "gradients": 4, "optimizer": 8}
+REFERENCE, SAMPLER = 4, 2
+"""Bytes for each parameter: both frameworks hold float32, Adam two of them, and sample in bfloat16."""
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 
 
@@ -99,12 +100,15 @@ class Setup:
         algorithm = self.preset.algorithm
         return algorithm.kl_coef != 0 or (algorithm.estimator is not None and algorithm.estimator.kl_in is not None)
 
-    def bytes_per_parameter(self, sharded: bool) -> float:
-        """Held on each GPU before any activation: all of it (TRL's default), or the trained part sharded (verl's FSDP)."""
-        trained = WEIGHTS + GRADIENTS + ADAM + REFERENCE * self.reference
-        if sharded:
-            return trained / self.world + SAMPLER
-        return trained + SAMPLER * self.vllm
+    def held(self, sharded: bool) -> dict[str, float]:
+        """Bytes for each parameter on each GPU, before any activation, by what they are.
+
+        sharded  what is trained is spread over the GPUs (verl's FSDP), not held whole on each (TRL's default)
+        """
+        share = self.world if sharded else 1
+        trained = HELD | ({"reference": REFERENCE} if self.reference else {})
+        sampler = {"sampler": SAMPLER} if sharded or self.vllm else {}
+        return {name: size / share for name, size in trained.items()} | sampler
 
 
 def check_model(name: str) -> str:

@@ -226,9 +226,10 @@ def test_parameters_by_the_name():
 def test_memory_by_hand():
     """16 bytes trained, 4 for the reference, 2 for the sampler; verl's are shared by the GPUs."""
     leashed, free = setup("chapter", gpus=4), setup("trl", gpus=4, vllm=False)
-    assert leashed.reference and leashed.bytes_per_parameter(sharded=False) == 22
-    assert leashed.bytes_per_parameter(sharded=True) == 20 / 4 + 2
-    assert not free.reference and free.bytes_per_parameter(sharded=False) == 16
+    assert leashed.held(sharded=False) == {"policy": 4, "gradients": 4, "optimizer": 8, "reference": 4, "sampler": 2}
+    assert leashed.held(sharded=True) == {"policy": 1, "gradients": 1, "optimizer": 2, "reference": 1, "sampler": 2}
+    assert free.held(sharded=False) == {"policy": 4, "gradients": 4, "optimizer": 8}
+    assert free.held(sharded=True) == {"policy": 1, "gradients": 1, "optimizer": 2, "sampler": 2}
     assert setup("rloo").reference and setup("openrlhf").reference
 
 
