@@ -27,9 +27,9 @@ def memory_chart(_, setup: Setup):
     held = memory(setup)
     totals = {framework: sum(parts.values()) for framework, parts in held.items()}
     known = parameters(setup.model) is not None
-    title = _("Memory on each GPU: {trl:.3g} GB with TRL, {verl:.3g} GB with verl")
+    title = _("Each GPU holds {trl:.3g} GB (TRL), {verl:.3g} GB (verl)")
     if not known:
-        title = _("Memory on each GPU, a billion parameters: {trl:.3g} GB with TRL, {verl:.3g} GB with verl")
+        title = _("GB for each billion: {trl:.3g} (TRL), {verl:.3g} (verl)")
     figure = blank(title.format(trl=totals["TRL"], verl=totals["verl"]), None, _("GB, before any activation"))
     blue, orange, green = line_colors()
     colors = (POSITIVE if not is_dark() else blue, orange, green, "#8A94A0", "#56B4E9" if not is_dark() else "#9CCBEA")
@@ -43,7 +43,7 @@ def memory_chart(_, setup: Setup):
             )  # fmt: skip
     for framework, total in totals.items():
         figure.add_annotation(x=total, y=framework, text=f"{total:.3g} GB", xanchor="left", xshift=4, showarrow=False)
-    figure.update_layout(barmode="stack", height=260, legend={"traceorder": "normal"})
+    figure.update_layout(barmode="stack", height=300, legend={"traceorder": "normal", "y": -0.36})
     figure.update_yaxes(type="category", autorange="reversed")
     figure.update_xaxes(range=[0, 1.2 * max(totals.values())])
     alt = _("TRL holds {trl:.3g} GB on each GPU and verl, which shards what is trained, {verl:.3g} GB.")

@@ -40,7 +40,7 @@ def _draw(_, framework: str, file: str, mime: str, language: str, script: Callab
     except FieldError as error:
         st.info(say(_, error.message))
         return
-    st.code(text, language=language, line_numbers=True, wrap_lines=True, height=460)
+    st.code(text, language=language, line_numbers=True, wrap_lines=True, height=560)
     st.download_button(
         _("Download {file}").format(file=file), script, file, mime, on_click="ignore", icon=":material/download:", key=file
     )  # fmt: skip

@@ -30,6 +30,14 @@ from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
 
 MODEL = {model}
+
+
+def settings():
+    return GRPOConfig(
+{settings}
+    )
+
+
 SYSTEM = "Reason step by step. End with the answer as a number on a line of its own, like this: #### 72"
 NUMBER = re.compile(r"(?<![\\w.])-?(?:\\d{{1,3}}(?:,\\d{{3}})+|\\d+)(?:\\.\\d+)?")
 
@@ -56,10 +64,7 @@ def as_prompt(row):
 def main():
     dataset = load_dataset("openai/gsm8k", "main", split="train")
     dataset = dataset.map(as_prompt, remove_columns=dataset.column_names)
-    config = GRPOConfig(
-{settings}
-    )
-    trainer = GRPOTrainer(model=MODEL, reward_funcs=correct, args=config, train_dataset=dataset)
+    trainer = GRPOTrainer(model=MODEL, reward_funcs=correct, args=settings(), train_dataset=dataset)
     trainer.train()
     trainer.save_model()
 
@@ -141,8 +146,9 @@ def _several(setup: Setup) -> str:
             f"         on every node, with its --machine_rank from 0 to {setup.nodes - 1} and FIRST_NODE's address"
         )
     if setup.world > 1:
-        lines.append("Every GPU holds the whole model. A model too large for that: --config_file with TRL's zero3.yaml")
-        lines.append("(in trl/accelerate_configs), which shards it, instead of --multi_gpu.")
+        lines.append(
+            "         --multi_gpu holds the whole model on each GPU; TRL's zero3.yaml as --config_file shards it"
+        )
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -147,7 +147,7 @@ def test_memory_is_the_core_s():
     assert numbers(trace(chart, "sampler's copy")["x"]) == [1.0, 1.0]
     free = charts(open_page(NAME, preset="trl", vllm="off", model="o/no-size"))[0]
     assert "reference policy" not in [each.get("name") for each in free["data"]]
-    assert "a billion parameters: 16 GB with TRL, 6 GB with verl" in free["layout"]["title"]["text"]
+    assert "GB for each billion: 16 (TRL), 6 (verl)" in free["layout"]["title"]["text"]
 
 
 @pytest.mark.parametrize(
