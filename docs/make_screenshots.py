@@ -12,6 +12,7 @@ SHOTS = {
     "training_run": "/training_run?group_size=6&seed=4",
     "training_run_zh": "/training_run?lang=zh",
 }
+WAIT_FOR = {"home": ".loop h3", "grpo_family": ".heatmaplayer image"}
 
 
 def main(server: str) -> None:

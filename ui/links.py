@@ -14,6 +14,7 @@ from grpo_core.frameworks import PRESETS
 from grpo_core.frameworks.paste import unpacked
 from grpo_core.messages import N_
 from grpo_core.puzzles import PUZZLES
+from grpo_core.scale_up import GPUS, MODEL, NODES, check_model
 from grpo_core.tasks import RuleTask
 from ui import tasks
 from ui.i18n import LANGUAGES
@@ -29,7 +30,7 @@ PAGE_KEYS = {
     "verifiable_rewards": ("prompt",),
     "grpo_family": ("preset", "prompt", "rewards", "updates", "pasted"),
     "why_is_my_loss_0": ("puzzle", "option"),
-    "scale_up": ("preset",),
+    "scale_up": ("preset", "pasted", "updates", "gpus", "nodes", "vllm", "model"),
 }
 """What a page shows beside the run's settings, the language and the task."""
 
@@ -51,6 +52,10 @@ ALL_DEFAULTS = {
     "pasted": "",
     "puzzle": next(iter(PUZZLES)),
     "option": "",
+    "gpus": "4",
+    "nodes": "1",
+    "vllm": "on",
+    "model": MODEL,
 }
 STEPS = 6
 CURVES = {
@@ -77,6 +82,9 @@ _CHOICES = {
     "preset": PRESETS,
     "updates": UPDATES,
     "puzzle": PUZZLES,
+    "gpus": tuple(map(str, GPUS)),
+    "nodes": tuple(map(str, NODES)),
+    "vllm": ("on", "off"),
 }
 _WHOLE_NUMBERS = {"draw": (0, 9999), "step": (1, STEPS)}
 MAX_SAMPLES = int(SETTINGS["group_size"].maximum)
@@ -103,6 +111,8 @@ def parse(name: str, text: str):
         return _parse_task(text)
     if name == "pasted":
         return _parse_pasted(text)
+    if name == "model":
+        return check_model(text)
     minimum, maximum = (1, len(task().prompts)) if name == "prompt" else _WHOLE_NUMBERS[name]
     if not re.fullmatch(r"[0-9]{1,4}", text) or not minimum <= int(text) <= maximum:
         raise FieldError(

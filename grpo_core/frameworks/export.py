@@ -22,9 +22,9 @@ SENTENCES = {
     "estimator.decoupled": N_("Reward functions are compared one by one: {ours}; in {framework}: {theirs}."),
     "estimator.weights": N_("Weights of the reward functions: {ours}; in {framework}: {theirs}."),
     "estimator.limits": N_("Advantages are clipped to {ours}; in {framework} to {theirs}."),
-    "estimator.kl_in": N_("The KL is taken from the {ours}; in {framework} from: {theirs}."),
+    "estimator.kl_in": N_("The KL is taken from: {ours}; in {framework} from: {theirs}."),
     "estimator.kl_coef": N_("Coefficient of the KL in the reward: {ours}; in {framework}: {theirs}."),
-    "ratio.level": N_("The ratio is that of the {ours}; in {framework} of the {theirs}."),
+    "ratio.level": N_("The ratio is that of {ours}; in {framework} of {theirs}."),
     "ratio.limits": N_("The log ratio is clamped to {ours}; in {framework} to {theirs}."),
     "surrogate": N_("The surrogate is {ours}; the nearest in {framework} is {theirs}."),
     "Clip.low": N_("The clip's lower width is {ours}; in {framework} {theirs}."),
@@ -49,6 +49,22 @@ SENTENCES = {
     "rollout_weights": N_("Rollout weights: {ours}; in {framework}: {theirs}."),
 }
 """One sentence for each part of a slot."""
+WORDS = {
+    True: N_("true"), False: N_("false"), None: N_("none"), "none": N_("none"), "exact": N_("exact"),
+    "rewards": N_("rewards alone"), "a value model": N_("a value model"), "zero": N_("zero"), "reward": N_("the reward"),
+    "return": N_("the return"), "group mean": N_("the mean of its group"), "batch mean": N_("the mean of the whole batch"),
+    "leave-one-out": N_("the mean of the others in its group"),
+    "length-weighted mean": N_("the mean of its group, longer answers counting more"),
+    "second best": N_("the second best of its group"), "best of k": N_("the best of k answers"),
+    "group std": N_("the std of its group"), "batch std": N_("the std of the whole batch"),
+    "share of non-zero rewards": N_("the share of rewards that are not 0"),
+    "completions": N_("all answers"), "tokens": N_("all tokens (ddof 1)"), "tokens, ddof 0": N_("all tokens (ddof 0)"),
+    "token mean": N_("all tokens, centred only"), "token": N_("the token"), "sequence": N_("the answer"),
+    "sequence forward": N_("the answer, with each token's own gradient"), "own": N_("its own"), "k2": N_("that of k2"),
+    "width": N_("of the longest answer allowed"), "LogProb": N_("log π × A, without a ratio"),
+    "Clip": N_("the clipped ratio × A"),
+}  # fmt: skip
+"""What the parts' values are called; all others are numbers and names."""
 WITHOUT_RATIO = LogProb | Quadratic | GeoMean
 
 
@@ -86,10 +102,18 @@ def differences(ours: Algorithm, theirs: Algorithm) -> tuple[Message, ...]:
     """In words, each part in which two algorithms differ."""
     mine, other = parts(ours), parts(theirs)
     return tuple(
-        Message(sentence, {"ours": mine[name], "theirs": other[name], "framework": theirs.framework})
+        Message(
+            sentence, {"ours": word(name, mine[name]), "theirs": word(name, other[name]), "framework": theirs.framework}
+        )
         for name, sentence in SENTENCES.items()
         if name in mine and name in other and not same(mine[name], other[name])
     )
+
+
+def word(name: str, value):
+    """A part's value as it is said: a name of the code as a Message."""
+    said = isinstance(value, bool | str | None) and (value != "k2" or name.endswith("gradient")) and WORDS.get(value)
+    return Message(said) if said else value
 
 
 def same(ours, theirs) -> bool:
@@ -108,18 +132,30 @@ def nearest(algorithm: Algorithm, build: Callable, settings: dict, *choices: Ite
 
 
 def count(algorithm: Algorithm, build: Callable, settings: dict) -> float:
-    """How many parts differ, those included that the other does not have at all."""
+    """How many parts differ, those included that the other does not have at all.
+
+    A variant of the same counts half, and so does a group of one, which is rare.
+    """
     try:
         mine, other = parts(algorithm), parts(build(settings))
     except FieldError:
         return math.inf
-    return sum(name not in other or not same(value, other[name]) for name, value in mine.items())
+    different = [name for name, value in mine.items() if name not in other or not same(value, other[name])]
+    return sum(
+        0.5 if name == "estimator.lone" or kind(mine[name]) == kind(other.get(name)) else 1 for name in different
+    )
+
+
+def kind(value):
+    """What a value is a variant of: "tokens, ddof 0" of "tokens"."""
+    return value.partition(",")[0] if isinstance(value, str) else object()
 
 
 def to_trl(algorithm: Algorithm) -> Exported:
     """GRPOConfig's settings nearest to an algorithm, and what TRL 1.16.0 cannot express of it."""
     surrogate, aggregation, estimator = algorithm.surrogate, algorithm.aggregation, algorithm.estimator
     types = ("dapo", "grpo", "dr_grpo", "luspo")
+    exact = algorithm.token_kl.estimate == "exact"  # whose gradient k3 has only when multiplied by the ratio
     settings = {
         "beta": algorithm.kl_coef,
         "importance_sampling_level": "token" if algorithm.ratio.level == "token" else "sequence",
@@ -147,7 +183,7 @@ def to_trl(algorithm: Algorithm) -> Exported:
     return nearest(
         algorithm, trl.from_trl, settings,
         [{"loss_type": name} for name in types],
-        [{"use_bias_correction_kl": corrected} for corrected in (True, False)],
+        [{"use_bias_correction_kl": corrected} for corrected in ((True,) if exact else (True, False))],
         [{"scale_rewards": scale, "multi_objective_aggregation": "sum_then_normalize"} for scale in ("group", "batch", "none")]
         + [{"multi_objective_aggregation": "normalize_then_sum"}],
     )  # fmt: skip
@@ -158,6 +194,10 @@ MODES = {
     Quadratic: ("dro",), TrustRegion: ("dppo_tv", "dppo_kl"), KlCov: ("kl_cov",),
 }  # fmt: skip
 NO_DUAL_CLIP = 1e6
+KL_TYPES = {
+    "k1": ("k1", "k1+"), "k2": ("k2", "k2+"), "k3": ("low_var_kl", "low_var_kl+"), "abs": ("abs", "abs+"), "exact": ("low_var_kl+",),
+}  # fmt: skip
+"""kl_loss_type of each estimate; the exact KL's gradient is k2's, and k1's would be 0 on average."""
 
 
 def to_verl(algorithm: Algorithm) -> Exported:
@@ -190,7 +230,7 @@ def to_verl(algorithm: Algorithm) -> Exported:
         algorithm, verl.from_verl, settings,
         [{"loss_agg_mode": name} for name in verl.AGGREGATIONS],
         [{"loss_mode": mode} for mode in MODES.get(type(algorithm.surrogate), ("vanilla",))],
-        [{"kl_loss_type": kind + plus} for kind, plus in product(("low_var_kl", "k1", "k2", "abs"), ("", "+"))] if leashed else [{}],
+        [{"kl_loss_type": kind} for kind in KL_TYPES[algorithm.token_kl.estimate]] if leashed else [{}],
         estimators,
     )  # fmt: skip
 

@@ -456,7 +456,7 @@ def test_what_a_framework_cannot_express_is_said_in_words():
     assert "clamped to (-20.0, 20.0)" in said(verl) and "delta" not in said(verl) and "capped" not in said(verl)
     assert "GeoMean" in said(frameworks.to_trl(frameworks.from_verl({"loss_mode": "geo_mean"})))
     trl = frameworks.to_verl(frameworks.from_trl({"beta": 0.04, "loss_type": "grpo"}))
-    assert "multiplied by the ratio: True; in verl 0.9.1: False" in said(trl)
+    assert "multiplied by the ratio: true; in verl 0.9.1: false" in said(trl)
     assert trl.settings["loss_agg_mode"] == "seq-mean-token-mean" and trl.settings["kl_loss_coef"] == 0.04
     assert "Vespo" in said(frameworks.to_verl(frameworks.from_trl({"loss_type": "vespo"})))
     openrlhf = frameworks.from_openrlhf({"advantage_estimator": "group_norm"})
