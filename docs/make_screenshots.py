@@ -10,9 +10,10 @@ HERE = Path(__file__).parent
 SHOTS = {
     "home": "/?prompt=2",
     "training_run": "/training_run?group_size=6&seed=4",
+    "grpo_family": "/grpo_family?preset=dapo",
     "training_run_zh": "/training_run?lang=zh",
 }
-WAIT_FOR = {"home": ".loop h3", "grpo_family": ".heatmaplayer image"}
+WAIT_FOR = {"home": ".loop h3", "grpo_family": ".heatmaplayer"}
 
 
 def main(server: str) -> None:
@@ -23,7 +24,7 @@ def main(server: str) -> None:
                 viewport={"width": 1280, "height": 1400}, color_scheme="dark" if "zh" in name else "light"
             )
             page.goto(server + path)
-            page.wait_for_selector(".groups td" if "training" in name else ".loop h3")
+            page.wait_for_selector(WAIT_FOR.get(name, ".groups td"))
             page.wait_for_timeout(2000)
             for _ in range(6):
                 if "training" in name:
