@@ -8,7 +8,7 @@ from ui.preset_picker import choose_preset, presets_of
 from ui.question import ask
 from ui.scale_controls import choose_setup
 from ui.scale_figures import memory_chart
-from ui.scale_view import draw_changes, draw_scripts, size_options
+from ui.scale_view import draw_changes, draw_scripts, other_group
 
 page = open_page("scale_up")
 _ = page.gettext
@@ -28,26 +28,25 @@ draw_changes(page, setup)
 figures.show(memory_chart(_, setup), "memory")
 st.markdown(page.prose("changes"))
 
-options = size_options(setup)
+other, options = other_group(setup), (setup.prompts // 2, setup.prompts, 2 * setup.prompts)
 
 
 def answer() -> tuple[int, str]:
-    text = _(
-        "{micro} answers on each of {gpus} GPUs, {times} times, are {answers}; in groups of {group} they are {prompts} prompts."
-    )
-    return options.index(setup.prompts), text.format(
-        micro=setup.micro_batch, gpus=setup.world, times=setup.accumulation, answers=setup.completions,
-        group=page.config.group_size, prompts=setup.prompts,
+    prompts = setup.micro_batch * setup.world * setup.accumulation // other
+    text = _("{micro} · {gpus} · {times} answers are {answers}; in groups of {group} they are {prompts} prompts.")
+    return options.index(prompts), text.format(
+        micro=setup.micro_batch, gpus=setup.world, times=setup.accumulation, answers=setup.completions, group=other,
+        prompts=prompts,
     )  # fmt: skip
 
 
 ask(
     page,
-    _(
-        "Each of {gpus} GPUs takes {micro} answers at once, {times} times, before the optimizer steps. Groups have {group} answers. How many prompts does one step see?"
-    ).format(gpus=setup.world, micro=setup.micro_batch, times=setup.accumulation, group=page.config.group_size),
+    _("Suppose groups had {other} answers instead of {group}, with b, N and a as they are. How many prompts would one step see?").format(
+        other=other, group=page.config.group_size
+    ),
     [str(option) for option in options],
     answer,
-)
+)  # fmt: skip
 with st.expander(_("What real frameworks do")):
     st.markdown(page.prose("frameworks"))

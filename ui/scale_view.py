@@ -86,7 +86,7 @@ def draw_changes(page: Page, setup: Setup) -> None:
         few=prompts * config.group_size, many=setup.completions))  # fmt: skip
 
 
-def size_options(setup: Setup) -> list[int]:
-    """Three different numbers, that of the prompts in one step among them."""
-    tempting = (setup.prompts, setup.completions, setup.micro_batch * setup.world, setup.micro_batch, 2 * setup.prompts)
-    return sorted(list(dict.fromkeys(tempting))[:3])
+def other_group(setup: Setup) -> int:
+    """A group size to ask about: half as large where that is whole and groups are large, else twice."""
+    size = setup.config.group_size
+    return size // 2 if size >= 8 and size % 2 == 0 else 2 * size

@@ -11,7 +11,7 @@ from tests.hostile import TEXTS
 from tests.pages.reading import charts, numbers, open_page, shown, trace
 from ui import links
 from ui.i18n import say, translator
-from ui.scale_view import size_options
+from ui.scale_view import other_group
 
 NAME = "scale_up"
 CHINESE = r"[\u4e00-\u9fff]"
@@ -151,36 +151,33 @@ def test_memory_is_the_core_s():
 
 
 @pytest.mark.parametrize(
-    "params",
+    ("params", "right", "said"),
     [
-        {},
-        {"gpus": "8", "nodes": "8", "group_size": "3"},
-        {"group_size": "64", "gpus": "1"},
-        {"gpus": "1", "group_size": "1"},
+        ({}, 0, "8 · 4 · 4 answers are 128; in groups of 8 they are 16 prompts"),
+        (
+            {"gpus": "8", "nodes": "8", "group_size": "3"},
+            0,
+            "3 · 64 · 1 answers are 192; in groups of 6 they are 32 prompts",
+        ),
+        ({"group_size": "64", "gpus": "1"}, 2, "8 · 1 · 256 answers are 2048; in groups of 32 they are 64 prompts"),
+        ({"group_size": "1"}, 0, "8 · 4 · 1 answers are 32; in groups of 2 they are 16 prompts"),
     ],
 )
-def test_the_question_is_answered_by_computing(params):
+def test_the_question_is_answered_by_computing(params, right, said):
     page = open_page(NAME, **params)
-    setup = Setup(
-        TrainConfig(group_size=int(params.get("group_size", 4))),
-        PRESETS["trl"],
-        1,
-        gpus=int(params.get("gpus", 4)),
-        nodes=int(params.get("nodes", 1)),
-    )
-    options = size_options(setup)
-    assert len(set(options)) == 3 and setup.prompts in options
-    for index, option in enumerate(options):
-        page.radio(key=f"{NAME}_prediction").set_value(index).run()
-        assert not page.exception and bool(page.success) == (option == setup.prompts)
+    for option in range(3):
+        page.radio(key=f"{NAME}_prediction").set_value(option).run()
+        assert not page.exception and bool(page.success) == (option == right)
+        assert said in (page.success or page.info)[-1].value
 
 
-def test_every_size_has_three_options():
+def test_every_size_has_an_answer():
     for gpus in GPUS:
         for nodes in NODES:
             for group_size in range(1, 65):
                 setup = Setup(TrainConfig(group_size=group_size), PRESETS["verl"], gpus=gpus, nodes=nodes)
-                assert len(set(size_options(setup))) == 3
+                prompts = setup.completions / other_group(setup)
+                assert prompts in (setup.prompts / 2, 2 * setup.prompts)
 
 
 def test_chinese_has_no_english_words_in_the_table():
