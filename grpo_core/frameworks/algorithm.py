@@ -95,7 +95,7 @@ class Algorithm:
     def kl(self, log_prob, ref_log_prob, old_log_prob=None, mask=None) -> torch.Tensor:
         """KL(policy || reference) per token, before its coefficient, differentiable: [B, T] -> [B, T]."""
         tokens = self.tokens(log_prob, old_log_prob, mask, None)
-        return self.token_kl(tokens.log_prob, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob), tokens.ratio)
+        return self._estimated_kl(tokens, same_shape("ref_log_prob", ref_log_prob, tokens.log_prob))
 
     def loss(self, log_prob, old_log_prob, ref_log_prob, mask, advantages, kl=None) -> Loss:
         """The loss of one batch: log-probs and mask [B, T], advantages [B] or [B, T].
@@ -117,12 +117,18 @@ class Algorithm:
                 raise FieldError("ref_log_prob", N_("{field} is needed: the loss has a KL term"))
             if kl is None:
                 ref_log_prob = same_shape("ref_log_prob", ref_log_prob, tokens.log_prob)
-                kl = self.token_kl(tokens.log_prob, ref_log_prob, tokens.ratio)
+                kl = self._estimated_kl(tokens, ref_log_prob)
             per_token = per_token + self.kl_coef * kl
             value = value + self.kl_coef * (self.kl_aggregation or self.aggregation)(kl, tokens.mask)
         with torch.no_grad():
             metrics = self.loss_metrics(Scored(self, tokens, marks, kl))
         return Loss(value, torch.where(tokens.mask > 0, per_token, 0.0) * tokens.mask, metrics)
+
+    def _estimated_kl(self, tokens: Tokens, ref_log_prob: torch.Tensor) -> torch.Tensor:
+        """OpenRLHF weights a token's KL by that token's ratio, whatever ratio the surrogate has."""
+        by_token = self.token_kl.gradient == "weighted k2" and self.ratio.level == "sequence"
+        ratio = tokens.log_ratio.exp() if by_token else tokens.ratio
+        return self.token_kl(tokens.log_prob, ref_log_prob, ratio)
 
     def tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
         """A batch as the surrogate sees it; the arguments are those of `loss`."""

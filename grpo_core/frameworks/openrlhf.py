@@ -38,7 +38,10 @@ def from_openrlhf(settings: Mapping) -> Algorithm:
 
     kl_coef is the KL's in the reward, or with use_kl_loss in the loss.
     """
-    config = with_defaults(settings, DEFAULTS, NEUTRAL, NAME)
+    config = with_defaults(
+        settings, DEFAULTS, NEUTRAL, NAME, lists=("reward_clip_range",), numbers=("dual_clip",),
+        counts=("n_samples_per_prompt", "batch_num_tokens", "global_batch_size"),
+    )  # fmt: skip
     dual, limits = config["dual_clip"], config["reward_clip_range"]
     if dual is not None and not dual > 1:
         raise FieldError("dual_clip", N_("{field} must be above {minimum}, not {value!r}"), minimum=1, value=dual)

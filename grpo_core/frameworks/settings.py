@@ -19,11 +19,14 @@ class Exported:
     differences: tuple[Message, ...]
 
 
-def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framework: str, optional=()) -> dict:
+def with_defaults(
+    settings: Mapping, defaults: Mapping, neutral: Mapping, framework: str, optional=(), numbers=(), counts=(), lists=()
+) -> dict:
     """The settings, the missing ones at the framework's default.
 
     neutral  settings that are accepted only at the values at which they do nothing
     optional settings whose default is a number and that can be None
+    numbers, counts, lists  settings that are None or a number, a number from 1 on, a list of numbers
     """
     for name, value in settings.items():
         if name in neutral:
@@ -39,6 +42,10 @@ def with_defaults(settings: Mapping, defaults: Mapping, neutral: Mapping, framew
             choose(name, value, {True: True, False: False, None: False})
         elif isinstance(defaults[name], Real):
             check_number(name, value, defaults[name], optional)
+        elif name in (*numbers, *counts):
+            check_number(name, value, 1 if name in counts else 0.0, (name,))
+        elif name in lists:
+            check_list(name, value)
         elif isinstance(defaults[name], Mapping) and not isinstance(value, Mapping):
             raise FieldError(name, N_("{field} must be settings by name, not {value!r}"), value=value)
     return {**defaults, **{name: value for name, value in settings.items() if name not in neutral}}
@@ -51,6 +58,16 @@ def choose(name: str, value, choices: Mapping):
             name, N_("{field} is covered for {allowed}, not {value!r}"), value=value, allowed=", ".join(map(str, choices))
         )  # fmt: skip
     return choices[value]
+
+
+def check_list(name: str, value):
+    """None or a list of numbers."""
+    if value is None:
+        return
+    if not isinstance(value, list | tuple):
+        raise FieldError(name, N_("{field} must be a list of numbers, not {value!r}"), value=value)
+    for part in value:
+        check_number(name, part, 0.0, ())
 
 
 def check_number(name: str, value, default: Real, optional):

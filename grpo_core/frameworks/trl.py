@@ -36,7 +36,11 @@ def from_trl(settings: Mapping) -> Algorithm:
 
     As in TRL, a setting that the loss_type does not read (delta with cispo) changes nothing.
     """
-    config = with_defaults(settings, DEFAULTS, NEUTRAL, NAME)
+    config = with_defaults(
+        settings, DEFAULTS, NEUTRAL, NAME, lists=("reward_weights",),
+        numbers=("epsilon_high", "delta", "off_policy_mask_threshold"),
+        counts=("num_generations", "steps_per_generation", "num_items_in_batch"),
+    )  # fmt: skip
     training = choose("mode", config["mode"], {"train": True, "eval": False})
     loss_type = choose("loss_type", config["loss_type"], {name: name for name in LOSS_TYPES})
     high = config["epsilon"] if config["epsilon_high"] is None else config["epsilon_high"]

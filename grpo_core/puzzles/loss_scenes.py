@@ -72,7 +72,7 @@ def loss_is_cosmetic(config: TrainConfig, _turned) -> Scene:
         N_("With ratios the loss is at most {largest:.4f}; with log-probabilities from {lowest:.3f} to {highest:.3f}."),
     )  # fmt: skip
     learned = Chart(
-        N_("Meanwhile the reward rises"), EPOCHS, N_("mean reward"), epochs,
+        N_("The reward tells what is learned"), EPOCHS, N_("mean reward"), epochs,
         (Series(N_("mean reward"), numbers(reward), "positive"),),
         N_("The mean reward goes from {reward_first:.3f} to {reward_last:.3f}."),
     )  # fmt: skip
@@ -151,12 +151,12 @@ def clip_within_an_epoch(config: TrainConfig, count: int) -> Scene:
         "first_ratio": ratios[0], "last_ratio": ratios[-1], "working": sum(share > 0 for share in shares),
     }  # fmt: skip
     clipped = Chart(
-        N_("The later a minibatch, the more of it is clipped"), N_("minibatch of the one epoch"),
+        N_("What the clip holds back"), N_("minibatch of the one epoch"),
         N_("share of clipped samples"), places, (Series(N_("share of clipped samples"), shares),),
         N_("Clipped: {first:.3f} of the first minibatch, {last:.3f} of the last."), "bars",
     )  # fmt: skip
     spread = Chart(
-        N_("because the policy has moved on"), N_("minibatch of the one epoch"), N_("largest ratio"), places,
+        N_("How far the policy has moved on"), N_("minibatch of the one epoch"), N_("largest ratio"), places,
         (Series(N_("largest ratio"), ratios, "second"),),
         N_("The largest ratio is {first_ratio:.2f} in the first minibatch and {last_ratio:.2f} in the last."), "bars",
     )  # fmt: skip

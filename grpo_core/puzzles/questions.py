@@ -66,7 +66,7 @@ EVERY = (
         {TRL: ("num_iterations", "steps_per_generation", "epsilon"), VERL: (f"{ACTOR}.ppo_epochs", f"{ACTOR}.ppo_mini_batch_size")},
         (Thread("trl", 3120, "why GRPO Train loss clip_ratio always zero?"),),
         {"methods": "all"},
-        Control("updates", N_("Updates per rollout"), (2, 4, 8), start=1),
+        Control("updates", N_("Updates per rollout"), (4, 8, 16)),
     ),
     Puzzle(
         "minus_detached",
@@ -155,7 +155,7 @@ EVERY = (
         "silent_but_moving",
         N_("Why do silent groups still move the policy?"),
         (
-            N_("Their advantages are 0, and so is that gradient: {policy:g}. The KL term does not ask for rewards: with kl_coef = {kl_coef:g} its gradient has the norm {kl:.4f}, back towards the reference."),
+            N_("Their advantages are 0, and so is that gradient: {policy:g}. The KL term does not ask for rewards: with kl_coef = {kl_coef:g} its pull back towards the reference has the norm {kl:.4f}."),
             N_("TRL's maintainers call it expected: the leash holds for every token. With kl_coef = 0 nothing is left."),
         ),
         silent_but_moving,
@@ -224,7 +224,7 @@ EVERY = (
         N_("Is the clip useless with one epoch?"),
         (
             N_("Not if the rollout is split into minibatches: each moves the policy that the next one sees. Minibatch 1 has the ratio {first_ratio:g} and {first:.1%} clipped, minibatch {count} ratios up to {last_ratio:.2f} and {last:.1%} clipped."),
-            N_("In {working} of {count} minibatches the clip does something. It is idle only where a rollout is one minibatch; DAPO's run has 16."),
+            N_("Here it holds something back in {working} of {count}: never in the first, whose ratios are 1, and in later ones once the steps have led far enough. DAPO's run has 16."),
         ),
         clip_within_an_epoch,
         "ppo_dpo_grpo",
