@@ -5,7 +5,7 @@ from grpo_core.bands import Bands, band_seeds, train_bands
 from grpo_core.config import TrainConfig
 from grpo_core.findings import Finding, findings
 from grpo_core.history import TrainingHistory
-from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_error, estimator_moments, kl_loss_gradient
+from grpo_core.kl import categorical_kl, entropy, estimate_kl, estimator_moments, kl_loss_gradient
 from grpo_core.leash import Rest, kl_and_reward, measure_rest, textbook_frontier, textbook_policy, train_leashes
 from grpo_core.losses import LogitGradient, LossTerms, chapter_gradient, chapter_loss
 from grpo_core.messages import FieldError, Message
@@ -50,7 +50,6 @@ __all__ = [
     "endless_push",
     "entropy",
     "estimate_kl",
-    "estimator_error",
     "estimator_moments",
     "expected_push",
     "expected_signals",

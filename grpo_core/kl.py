@@ -38,25 +38,15 @@ def estimate_kl(log_ratio: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 def estimator_moments(
-    probabilities: torch.Tensor, reference: torch.Tensor, kind: str
+    probabilities: torch.Tensor, reference: torch.Tensor, kind: str, samples: int = 1
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Expectation and variance of one sample's estimate, exact over all actions: [..., A] -> two [...].
+    """Expectation and variance of the mean of n samples' estimates, exact over all actions: [..., A] -> two [...].
 
-    The mean of n samples has the same expectation and the variance / n.
+    E = sum_a pi_a k(a), Var = sum_a pi_a (k(a) - E)^2 / n; the bias is E - KL(policy || reference).
     """
     values = estimate_kl((probabilities / reference).log(), kind)
     mean = (probabilities * values).sum(-1)
-    return mean, (probabilities * (values - mean[..., None]).square()).sum(-1)
-
-
-def estimator_error(probabilities: torch.Tensor, reference: torch.Tensor, kind: str, samples) -> torch.Tensor:
-    """Root mean square error of the mean of n samples' estimates, in nats: one policy [A], samples [N] -> [N].
-
-    sqrt(bias^2 + variance / n), with bias = expectation - KL(policy || reference)
-    """
-    mean, variance = estimator_moments(probabilities, reference, kind)
-    bias = mean - categorical_kl(probabilities, reference)
-    return (bias.square() + variance / torch.as_tensor(samples)).sqrt()
+    return mean, (probabilities * (values - mean[..., None]).square()).sum(-1) / samples
 
 
 def kl_loss_gradient(probabilities: torch.Tensor, reference: torch.Tensor, kind: str) -> torch.Tensor:

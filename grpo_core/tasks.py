@@ -149,7 +149,9 @@ class RuleTask:
         return rows
 
     def to_json(self) -> str:
-        return json.dumps(self._data(), ensure_ascii=False, indent=2)
+        """With line breaks, unless these make a file that could not be brought back."""
+        wide = json.dumps(self._data(), ensure_ascii=False, indent=2)
+        return wide if len(wide.encode()) <= MAX_FILE else _written(self._data())
 
     def to_csv(self) -> str:
         """A row a rule, and in the last column an answer a row; no cell is a formula to a spreadsheet."""

@@ -6,7 +6,6 @@ import streamlit as st
 from grpo_core import (
     categorical_kl,
     estimate_kl,
-    estimator_error,
     estimator_moments,
     kl_and_reward,
     kl_loss_gradient,
@@ -78,6 +77,11 @@ st.dataframe(
     hide_index=True,
     alt=_("Where each step rests, and the prediction for small ones."),
 )
+small, *larger = steps.values()
+further = _("Here the larger steps rest further from the reference.")
+nearer = _("Here the larger steps rest nearer the reference.")
+if all(value > small for value in larger) or all(value < small for value in larger):
+    st.caption(further if larger[0] > small else nearer)
 
 
 def answer() -> tuple[int, str]:
@@ -100,14 +104,16 @@ policy = run(task, config).probabilities[0, -1, page.prompt]
 ref = task.reference_policy[page.prompt]
 exact = categorical_kl(policy, ref).item()
 values = {kind: estimate_kl((policy / ref).log(), kind).tolist() for kind in ESTIMATORS}
-moments = {kind: tuple(part.item() for part in estimator_moments(policy, ref, kind)) for kind in ESTIMATORS}
-errors = {kind: estimator_error(policy, ref, kind, COUNTS).tolist() for kind in ESTIMATORS}
+moments = {
+    kind: [tuple(part.item() for part in estimator_moments(policy, ref, kind, count)) for count in COUNTS]
+    for kind in ESTIMATORS
+}
 gradients = {kind: kl_loss_gradient(policy, ref, kind).tolist() for kind in ("exact", *ESTIMATORS)}
 first, second, third = st.columns(3)
 with first:
     figures.show(leash_figures.estimates(_, task.actions, policy.tolist(), values, exact), "estimates")
 with second:
-    figures.show(leash_figures.estimate_errors(_, COUNTS, errors, moments, exact), "errors")
+    figures.show(leash_figures.estimate_means(_, COUNTS, moments, exact), "means")
 with third:
     figures.show(leash_figures.leash_gradients(_, task.actions, gradients), "gradients")
 leash_formulas.draw_estimates(policy, ref)

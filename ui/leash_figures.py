@@ -5,7 +5,7 @@ import torch
 
 from grpo_core.kl import ESTIMATORS
 from ui.figures import blank, is_dark, kl_color, line_colors, names
-from ui.numbers import MINUS, signed
+from ui.numbers import signed
 
 GREY = "#8A94A0"
 SYMBOLS = ("circle", "square", "diamond")
@@ -178,20 +178,27 @@ def estimates(_, actions, policy, values: dict[str, list[float]], kl: float):
     return figure, alt.format(kl=kl, low=signed(min(values["k1"])), high=signed(max(values["k1"])))
 
 
-def estimate_errors(_, counts: list[int], errors: dict[str, list[float]], moments: dict[str, tuple], kl: float):
-    """The error of the mean of n samples of each estimate; the hover has its expectation and variance."""
-    figure = blank(_("More samples: k2 keeps its bias"), _("error of the mean (nats)"), _("samples"))
+def estimate_means(_, counts: list[int], moments: dict[str, list[tuple]], kl: float):
+    """The mean of n samples of each estimate: its expectation, one standard deviation to either side.
+
+    moments: estimate -> (expectation, variance) for each count; the exact KL is a line.
+    """
+    figure = blank(_("More samples: k2 keeps its bias"), _("mean estimate ± std (nats)"), _("samples"))
     for i, kind in enumerate(ESTIMATORS):
-        mean, variance = moments[kind]
+        means, stds = zip(*((mean, variance**0.5) for mean, variance in moments[kind]), strict=True)
         figure.add_scatter(
-            x=counts, y=errors[kind], mode="lines+markers", name=kind,
-            line={"color": line_colors()[i], "dash": ("solid", "dash", "dot")[i], "width": 2.5},
-            hovertemplate=f"{kind}: √(({mean:.3f} {MINUS} {kl:.3f})² + {variance:.3f} / %{{x}}) = %{{y:.3f}}<extra></extra>",
+            x=[count * 1.25 ** (i - 1) for count in counts], y=means, mode="markers", name=kind, customdata=list(zip(counts, stds, strict=True)),
+            marker={"color": line_colors()[i], "symbol": SYMBOLS[i], "size": 8},
+            error_y={"array": stds, "color": line_colors()[i], "thickness": 2, "width": 3},
+            hovertemplate=f"{kind}, n %{{customdata[0]}}: %{{y:.3f}} ± %{{customdata[1]:.3f}}<extra></extra>",
         )  # fmt: skip
+    figure.add_hline(
+        kl, line={"color": kl_color(), "width": 2}, annotation_text=f"KL {kl:.3f}", annotation_position="top right"
+    )
     figure.update_xaxes(type="log", tickvals=counts)
-    figure.update_yaxes(rangemode="tozero")
-    bias = moments["k2"][0] - kl
-    return figure, _("The bias of k2 is {bias}; the errors of k1 and k3 shrink to 0.").format(bias=signed(bias, 3))
+    bias = moments["k2"][0][0] - kl
+    alt = _("The bias of k2 is {bias} at any number of samples; every spread shrinks to 0.")
+    return figure, alt.format(bias=signed(bias, 3))
 
 
 def leash_gradients(_, actions, gradients: dict[str, list[float]]):

@@ -57,7 +57,12 @@ def from_verl(settings: Mapping) -> Algorithm:
     rollout_is_weights is the batch's [B, T] tensor of that name.
     """
     config = with_defaults(
-        settings, DEFAULTS, NEUTRAL, NAME, optional=("clip_ratio_low", "clip_ratio_high"), lists=("gdpo_reward_weights",)
+        settings,
+        DEFAULTS,
+        NEUTRAL,
+        NAME,
+        optional=("clip_ratio_low", "clip_ratio_high"),
+        lists=("gdpo_reward_weights",),
     )
     mode = choose("loss_mode", config["loss_mode"], {name: name for name in LOSS_MODES})
     batch = nested("global_batch_info", config["global_batch_info"], BATCH)

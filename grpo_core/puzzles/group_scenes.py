@@ -93,6 +93,7 @@ def zero_or_minus_one(_config: TrainConfig, scale: str) -> Scene:
         for which in ("group", "none")
     }
     low, high = by_scale[scale]
+    means, stds = map(numbers, group_statistics(rewards_of(list(groups.values())), ddof=1)[:2])
     told = {
         "zero_group": number(by_scale["group"][0].max()), "minus_group": number(by_scale["group"][1].max()),
         "zero_none": number(by_scale["none"][0].max()), "minus_none": number(by_scale["none"][1].max()),
@@ -116,8 +117,8 @@ def zero_or_minus_one(_config: TrainConfig, scale: str) -> Scene:
         N_("With {scale}, the advantages of one are {ratio_shown:.2f} times those of the other."), "bars",
     )  # fmt: skip
     formulas = (
-        rf"\frac{{1 - 0.5}}{{0.5774 + 10^{{-4}}}} = {told['zero_group']:.4f}",
-        rf"\frac{{1 - 0}}{{1.1547 + 10^{{-4}}}} = {told['minus_group']:.4f}",
+        rf"\frac{{1 - {means[0]:g}}}{{{stds[0]:.4f} + 10^{{-4}}}} = {told['zero_group']:.4f}",
+        rf"\frac{{1 - {means[1]:g}}}{{{stds[1]:.4f} + 10^{{-4}}}} = {told['minus_group']:.4f}",
         rf"1 - 0.5 = {told['zero_none']:g}, \quad 1 - 0 = {told['minus_none']:g}",
     )
     return Scene(told, (chart,), formulas=formulas)

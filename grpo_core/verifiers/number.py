@@ -29,10 +29,19 @@ _NUMBER = re.compile(
 )
 _SAME = (
     ("\N{MINUS SIGN}", "-"), (r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\%", "%"), (r"\$", "$"),
-    (r"\(", " "), (r"\)", " "), (r"\[", " "), (r"\]", " "), (" / ", "/"), (r"\!", ""), (r"{,}", ","),
+    (r"\(", " "), (r"\)", " "), (r"\[", " "), (r"\]", " "), (r"\!", ""), (r"{,}", ","),
 )  # fmt: skip
 _UNIT = re.compile(r"\\(?:text|mathrm)\{[^{}]{0,100}\}")
-_SHORT_FRACTION = re.compile(r"\\frac([0-9])([0-9])(?![0-9])")
+_REWRITTEN = (
+    (re.compile(r"\\frac([0-9])([0-9])(?![0-9])"), r"\\frac{\1}{\2}"),
+    (re.compile(r"\{ {1,9}|(?<=\\frac)\s{1,9}(?=\{)"), lambda found: found[0].strip()),
+    (re.compile(r"(?<=[0-9]) {1,9}(?=\})|(?<=[0-9]\}) {1,9}(?=\{)"), ""),
+    (re.compile(r"(?<=[0-9]) {0,9}/ {0,9}(?=[.0-9])"), "/"),
+    (re.compile(r"(?<=\$) {1,9}(?=[.0-9])"), ""),
+    (re.compile(r"((?:^|[\n=:({#]) {0,9}[-+]\$?) {1,9}(?=[.$0-9])"), r"\1"),
+)
+"""The spaces within one number: 1 / 2, - 72, $ 72, \frac{ 1 }{ 2 }."""
+_MIXED = re.compile(r"(?<![0-9] )(?<![\w.,/^{\\])([0-9]{1,9}) ([0-9]{1,9})/([0-9]{1,9})(?![\w/]|[.,][0-9])")
 
 
 def read_number(text: str) -> tuple[Fraction, str] | None:
@@ -42,16 +51,19 @@ def read_number(text: str) -> tuple[Fraction, str] | None:
       the last \boxed{...}      nothing but one number in it, and its unit as \text{...}
       the line behind the last ####    begins with a number (GSM8K)
       the whole text            its last number
-    A number is 72, -0.5, .5, 1e3, 1/2, \frac{1}{2}, \frac12, 50 % (one half), $72, 1,234,567 (commas before
-    every third digit). What touches a letter, _, ^, \ or a further ./, with a digit is not a number: 0x1F,
+    A number is 72, -0.5, .5, 1e3, 1/2, 3 1/2 (a half more than 3), \frac{1}{2}, \frac12, 50 % (one half), $72,
+    1,234,567 (commas before every third digit), with a few spaces where people put them. What touches a letter, _, ^, \ or a further ./, with a digit is not a number: 0x1F,
     x2, 10^5, 1,2, 1.2.3, 2024/01/02. A last number that is 1/0 or beyond MAX_DIGITS is none either.
     """
     for other, plain in _SAME:
         text = text.replace(other, plain)
-    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _UNIT.sub(" ", text))
+    text = _UNIT.sub(" ", text)
+    for pattern, plain in _REWRITTEN:
+        text = pattern.sub(plain, text)
+    text = _MIXED.sub(_improper, text)
     boxed = _boxed(text)
     if boxed is not None:
-        found = _NUMBER.fullmatch(boxed.strip().strip("$").strip())
+        found = _NUMBER.fullmatch(boxed.strip().strip("$").strip().removesuffix("."))
     elif "####" in text:
         found = _NUMBER.match(text.rpartition("####")[2].split("\n", 1)[0].strip())
     else:
@@ -92,6 +104,12 @@ def _boxed(text: str) -> str | None:
         if depth == 0:
             return inside[2][:end]
     return None
+
+
+def _improper(found: re.Match) -> str:
+    """3 1/2 as 7/2; two numbers that only stand side by side stay as they are."""
+    whole, top, bottom = map(int, found.groups())
+    return f"{whole * bottom + top}/{bottom}" if 0 < top < bottom else found[0]
 
 
 def _value(found: re.Match) -> tuple[Fraction, str] | None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from grpo_core.puzzles import PUZZLES
 from grpo_core.ready_tasks import READY_TASKS
 from grpo_core.tasks import from_csv, from_rows, unpacked
-from tests.hostile import TEXTS
+from tests.hostile import BAD_TARGETS, FOR_RULES, TEXTS
+from ui.rule_tables import written
 
 from .conftest import assert_nothing_sideways, settle
 from .test_browser import PAGES
@@ -166,3 +168,21 @@ def test_a_ready_task_opens_from_its_link(open_at, name):
     page = open_task(open_at, "/verifiable_rewards", f"{name}&lang=zh", scheme="dark")
     assert page.locator(".verdicts").first.locator("tbody tr").count() == len(READY_TASKS[name].answers)
     assert page.locator("[data-testid=stException]").count() == 0
+
+
+@pytest.mark.parametrize("number", range(len(FOR_RULES) + len(BAD_TARGETS)))
+def test_hostile_rules_and_answers_end_in_a_message(open_at, number):
+    rule, target, answer = (*FOR_RULES, *((rule, target, "x") for rule, target in BAD_TARGETS))[number]
+    page = open_at("/verifiable_rewards")
+    page.locator(".verdicts").nth(9).wait_for(state="attached")
+    page.get_by_text(rule, exact=True).first.click()
+    page.locator(f".st-key-try_answer_{rule} textarea").wait_for()
+    for name, text in (("target", written(target)), ("answer", answer[:2000])):  # the field takes no more
+        field = page.locator(f".st-key-try_{name}_{rule} textarea")
+        if text:
+            field.fill(text)
+            field.press("Control+Enter")
+    settle(page)
+    says = "The last good task stays|must|may have|may use" if number >= len(FOR_RULES) else "reward 0"
+    page.locator("[data-testid=stAlert]", has_text=re.compile(says)).first.wait_for()
+    assert page.locator("[data-testid=stException]").count() == 0 and page.evaluate("window.pwned") is None

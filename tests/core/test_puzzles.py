@@ -112,12 +112,12 @@ def test_ratio_loss_is_that_of_the_training_loop():
 
 
 def test_only_a_second_update_is_clipped():
-    for option, updates in enumerate((2, 4, 8)):
+    for option, updates in enumerate((4, 8, 16)):
         scene = PUZZLES["never_clipped"].at(option)
         one, many = (series.values for series in scene.charts[0].series)
         assert not any(one) and scene.numbers["one"] == 0 and scene.numbers["updates"] == updates
         assert scene.numbers["many"] == pytest.approx(sum(many) / 40) and scene.numbers["most"] == max(many)
-    assert told("never_clipped", 0)["most"] == 0 < told("never_clipped", 1)["most"] < told("never_clipped", 2)["most"]
+    assert 0 < told("never_clipped", 0)["most"] <= told("never_clipped", 1)["most"] <= told("never_clipped", 2)["most"]
 
 
 def test_minus_detached_by_hand():

@@ -246,3 +246,12 @@ def test_the_largest_task_trains():
     huge = [f"{i:02d}" + "语" * 498 for i in range(12)]
     with pytest.raises(FieldError, match="bytes at most"):
         from_rows([row for text in huge for row in rows(text, target=text)], huge)
+
+
+def test_a_large_task_comes_back_from_its_own_file():
+    cases = [[[i, i], 2 * i] for i in range(60)]
+    target = json.dumps({"parameters": ["x", "y"], "cases": cases})
+    task = from_rows(
+        [{"prompt": f"add {i}", "rule": "code_passes", "target": target} for i in range(12)], ["x+y", "x*y"]
+    )
+    assert from_json(task.to_json()) == task and from_csv(task.to_csv().encode()) == task

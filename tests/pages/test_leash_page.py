@@ -4,19 +4,21 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from grpo_core import (
     TrainConfig,
     categorical_kl,
     chapter_task,
     estimate_kl,
+    estimator_moments,
     kl_loss_gradient,
     measure_rest,
     resting_points,
     resting_probability,
     train,
 )
-from tests.pages.reading import charts, numbers, open_page, trace
+from tests.pages.reading import charts, numbers, open_page, shown, trace
 
 
 def test_each_coefficient_is_its_own_run():
@@ -83,3 +85,22 @@ def test_the_question_is_answered_by_the_theory():
     page = open_page("kl_leash")
     page.radio(key="kl_leash_prediction").set_value(0).run()
     assert len(page.success) == 1 and "0.720" in page.success[0].value and "0.514" in page.success[0].value
+
+
+def test_what_larger_steps_do_is_said_from_the_numbers():
+    further, nearer = (shown(open_page("kl_leash", reference=text)) for text in ("1/3", "0.01"))
+    assert "Here the larger steps rest further from the reference" in further
+    assert "Here the larger steps rest nearer the reference" in nearer
+
+
+def test_the_mean_of_samples_keeps_k2_s_bias_and_loses_its_spread():
+    means = charts(open_page("kl_leash", epochs="8", prompt="2", seed="3"))[4]
+    policy, reference = (
+        train(chapter_task(), TrainConfig(epochs=8, seed=3)).probabilities[0, -1, 1],
+        torch.full((3,), 1 / 3),
+    )
+    for kind in ("k1", "k2", "k3"):
+        expectation, variance = (part.item() for part in estimator_moments(policy, reference.double(), kind))
+        drawn = trace(means, kind)
+        assert numbers(drawn["y"]) == pytest.approx([expectation] * 6)
+        assert numbers(drawn["error_y"]["array"]) == pytest.approx([(variance / 4**n) ** 0.5 for n in range(6)])
