@@ -97,10 +97,10 @@ def test_the_mean_of_samples_keeps_k2_s_bias_and_loses_its_spread():
     means = charts(open_page("kl_leash", epochs="8", prompt="2", seed="3"))[4]
     policy, reference = (
         train(chapter_task(), TrainConfig(epochs=8, seed=3)).probabilities[0, -1, 1],
-        torch.full((3,), 1 / 3),
+        torch.full((3,), 1 / 3, dtype=torch.float64),
     )
     for kind in ("k1", "k2", "k3"):
-        expectation, variance = (part.item() for part in estimator_moments(policy, reference.double(), kind))
+        expectation, variance = (part.item() for part in estimator_moments(policy, reference, kind))
         drawn = trace(means, kind)
         assert numbers(drawn["y"]) == pytest.approx([expectation] * 6)
         assert numbers(drawn["error_y"]["array"]) == pytest.approx([(variance / 4**n) ** 0.5 for n in range(6)])
