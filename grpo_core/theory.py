@@ -76,6 +76,7 @@ def resting_probability(kl_coef, group_size, scale: str = "std", reference_proba
 
 def resting_points(kl_coef: float, group_size: int, scale: str, reference_probability: float) -> list[tuple]:
     """Every root at or above the reference, as (probability, whether a policy near it returns to it)."""
+    check_scale(scale)
     reference = _probability("reference_probability", reference_probability)
     if not 0 < reference < 1:
         raise FieldError(
@@ -91,7 +92,7 @@ def resting_points(kl_coef: float, group_size: int, scale: str, reference_probab
         return []
 
     def pull(logit):
-        p, q = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(logit))
+        p, q = _sigmoid(logit), _sigmoid(-logit)
         return _push_per_variance(p, q, group_size, scale) - kl_coef * (logit - start)
 
     # The push per variance is at most max(1, sqrt(G - 1)): beyond that the leash always wins.
@@ -104,8 +105,13 @@ def resting_points(kl_coef: float, group_size: int, scale: str, reference_probab
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if (pull(middle) > 0) == signs[i] else (low, middle)
-        roots.append((1 / (1 + math.exp(-low)), bool(signs[i])))
+        roots.append((float(_sigmoid(low)), bool(signs[i])))
     return roots
+
+
+def _sigmoid(logit):
+    with np.errstate(over="ignore"):  # exp gives inf, and that the right 0
+        return 1 / (1 + np.exp(-logit))
 
 
 def _push_per_variance(p, q, group_size, scale: str):
@@ -135,6 +141,8 @@ def _probability(name: str, value) -> np.ndarray:
 
 def _group_size(value) -> np.ndarray:
     value = np.asarray(value)
+    if value.dtype.kind == "f" and (value == np.round(value)).all() and np.isfinite(value).all():
+        value = value.astype(int)
     if value.dtype.kind not in "iu" or not ((value >= 1) & (value <= 512)).all():
         raise FieldError(
             "group_size", N_("{field} must be whole numbers from {minimum} to {maximum}, not {value!r}"),

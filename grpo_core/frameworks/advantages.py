@@ -66,7 +66,7 @@ class Estimator:
         if self.group_size not in (None, rewards.shape[1]):
             raise FieldError("rewards", N_("{field} must have {size} samples in each group"), size=self.group_size)
         total = self.total(rewards)
-        lengths = torch.ones_like(total) if lengths is None else padded(lengths).to(total).nan_to_num(nan=0.0)
+        lengths = torch.ones_like(total) if lengths is None else lengths_of(lengths, total)
         compared = self.decoupled_sum(rewards, lengths) if self.decoupled else None
         return self._advantages(total, lengths, kl, compared)
 
@@ -204,6 +204,20 @@ def padded(rows) -> torch.Tensor:
             "rewards", N_("{field} must be groups of samples: [groups, G] or [groups, G, reward functions]")
         )
     return rewards
+
+
+def lengths_of(rows, rewards: torch.Tensor) -> torch.Tensor:
+    """Tokens of each completion, [N, G] as the rewards; 0 where there is none."""
+    try:
+        lengths = padded(rows).to(rewards)
+    except FieldError as error:
+        raise FieldError("lengths", N_("{field} must be groups of numbers: [groups, G]")) from error
+    if lengths.shape != rewards.shape:
+        raise FieldError(
+            "lengths", N_("{field} must have the shape {shape} of the rewards, not {value}"),
+            shape=list(rewards.shape), value=list(lengths.shape),
+        )  # fmt: skip
+    return lengths.nan_to_num(nan=0.0)
 
 
 def lead(rewards: torch.Tensor) -> torch.Tensor:

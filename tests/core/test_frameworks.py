@@ -655,3 +655,9 @@ def test_openrlhf_weights_the_kl_by_each_token_s_ratio_under_gspo():
 )  # fmt: skip
 def test_the_kl_estimate_survives_the_way_to_verl(algorithm, kind):
     assert frameworks.to_verl(algorithm).settings["kl_loss_type"] in (kind, {"k2": "mse", "k1": "kl"}.get(kind))
+
+
+@pytest.mark.parametrize("lengths", [[3, 4], [[3, 4, 5]], [[[1], [2]]], "ab"])
+def test_lengths_have_the_shape_of_the_rewards(lengths):
+    with pytest.raises(FieldError, match=r"^lengths"):
+        frameworks.from_verl({"adv_estimator": "opo"}).advantages([[1.0, 0.0]], lengths)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -168,3 +169,20 @@ def test_errors_name_the_field(call, field):
     with pytest.raises(FieldError) as raised:
         call()
     assert raised.value.field == field
+
+
+def test_the_scale_is_checked_for_every_argument_and_extremes_do_not_overflow():
+    for arguments in ((1, 1), (0, 4), (1, 4)):
+        with pytest.raises(FieldError, match="scale"):
+            resting_probability(*arguments, "bad")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert resting_probability(1, 4, "std", 5e-324) == pytest.approx(0, abs=1e-300)
+        assert resting_probability(1e-3, 64, "none", 1 - 1e-12) == pytest.approx(1)
+
+
+def test_a_group_size_may_be_written_as_a_float():
+    assert resting_probability(1.0, 4.0) == resting_probability(1.0, 4)
+    assert silent_probability(0.5, np.array([2.0, 3.0])).tolist() == [0.5, 0.25]
+    with pytest.raises(FieldError, match="whole numbers"):
+        expected_push(0.5, 2.5)
