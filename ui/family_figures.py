@@ -5,7 +5,7 @@ import torch
 
 from grpo_core.family import ClipCurve
 from grpo_core.method_bands import Family
-from ui.figures import NEGATIVE, POSITIVE, blank, faint, is_dark, line_colors
+from ui.figures import GREY, NEGATIVE, POSITIVE, blank, faint, is_dark, line_colors
 from ui.numbers import number, signed
 
 SHOWN_NUMBERS = 8
@@ -67,8 +67,8 @@ def _two_signs(_, title: str, unit: str, up: ClipCurve, down: ClipCurve, part: s
                 hovertemplate="%{x:.4g}: %{y:+.4g}<extra>" + label + "</extra>",
             )
         )  # fmt: skip
-    figure.add_vline(1, line={"width": 1, "color": "#8A94A0"})
-    figure.add_hline(0, line={"width": 1, "color": "#8A94A0"})
+    figure.add_vline(1, line={"width": 1, "color": GREY})
+    figure.add_hline(0, line={"width": 1, "color": GREY})
     ends = [getattr(curve, part)[index].item() for curve in (up, down) for index in (0, -1)]
     alt = _(
         "{name}, ratio {low:.4g} to {high:.4g}: A = +1 from {first:+.3g} to {second:+.3g}, A = −1 from {third:+.3g} to {fourth:+.3g}."
@@ -113,7 +113,7 @@ def _curves(_, figure, family: Family, names: dict[str, str], chosen: str, metri
             )  # fmt: skip
             _line(figure, middle, names[key], {"color": color, "width": 2.5, "dash": dash}, True)
     figure.add_trace(
-        go.Scatter(x=[None], y=[None], name=_("the others"), mode="lines", line={"color": "#8A94A0", "width": 1})
+        go.Scatter(x=[None], y=[None], name=_("the others"), mode="lines", line={"color": GREY, "width": 1})
     )
     if span and all(
         bands.mean_reward.min() >= -0.02 and bands.mean_reward.max() <= 1.05 for bands in family.bands.values()
@@ -149,7 +149,7 @@ def end_chart(_, family: Family, names: dict[str, str], chosen: str):
             x=middle, y=labels, mode="markers", marker={"color": colors, "symbol": symbols, "size": 9},
             error_x={"type": "data", "symmetric": False, "array": [b - m for b, m in zip(high, middle, strict=True)],
                      "arrayminus": [m - a for a, m in zip(low, middle, strict=True)], "thickness": 1.2, "width": 3,
-                     "color": "#8A94A0"},
+                     "color": GREY},
             customdata=[f"{a:.3f} – {b:.3f}" for a, b in zip(low, high, strict=True)], showlegend=False,
             hovertemplate="%{y}: %{x:.4f}<br>90 %: %{customdata}<extra></extra>",
         )

@@ -14,6 +14,7 @@ from ui.labels import labels
 
 POSITIVE = "#0072B2"
 NEGATIVE = "#D55E00"
+GREY = "#8A94A0"
 _PROPERTIES = r"__\w+__|constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|to(Locale)?String|valueOf"
 """What every JavaScript object has already."""
 DASHES = ("solid", "dash", "dot", "dashdot")

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from grpo_core import UpdateStep
-from ui.figures import NEGATIVE, POSITIVE, blank, faint, is_dark, kl_color, names, plain
+from ui.figures import GREY, NEGATIVE, POSITIVE, blank, faint, is_dark, kl_color, names, plain
 from ui.frame import Page
 from ui.labels import labels
 from ui.numbers import MINUS, fitting, number, signed
@@ -79,7 +79,7 @@ def advantage_bars(page: Page, update: UpdateStep):
             hover,
         )
     )
-    figure.add_hline(0, line={"width": 1, "color": "#8A94A0"})
+    figure.add_hline(0, line={"width": 1, "color": GREY})
     figure.update_yaxes(range=_room(min(-1, *advantages), max(1, *advantages)))
     alt = _("Advantages from {low} to {high}.")
     return figure, alt.format(low=signed(min(advantages)), high=signed(max(advantages)))
@@ -97,7 +97,7 @@ def policy_bars(page: Page, update: UpdateStep):
         title = _("New policy: nothing moves")
     figure = _figure(title, _("probability"), _("action"), actions, legend=True)
     figure.add_bar(
-        x=actions, y=before, name=_("before"), marker={"color": "#8A94A0", "pattern": {"shape": "."}},
+        x=actions, y=before, name=_("before"), marker={"color": GREY, "pattern": {"shape": "."}},
         text=[f"{value:.3f}" for value in before], textposition="outside",
     )  # fmt: skip
     figure.add_bar(

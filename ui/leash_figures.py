@@ -4,10 +4,9 @@ import plotly.graph_objects as go
 import torch
 
 from grpo_core.kl import ESTIMATORS
-from ui.figures import blank, is_dark, kl_color, line_colors, names
+from ui.figures import GREY, blank, is_dark, kl_color, line_colors, names
 from ui.numbers import signed
 
-GREY = "#8A94A0"
 SYMBOLS = ("circle", "square", "diamond")
 
 

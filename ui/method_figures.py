@@ -8,7 +8,7 @@ import torch
 from grpo_core import BanditTask
 from grpo_core.messages import N_
 from grpo_core.method_bands import MethodBands
-from ui.figures import POSITIVE, blank, faint, is_dark, line_colors, names
+from ui.figures import GREY, POSITIVE, blank, faint, is_dark, line_colors, names
 
 NAMES = {
     "PPO": N_("PPO"),
@@ -81,7 +81,7 @@ def pair_bars(_, task: BanditTask, pairs: torch.Tensor, chosen: int):
             x=1, xref="paper", xanchor="right", y=index * each + (each - 1) / 2, text=prompt, showarrow=False
         )
         if index:
-            figure.add_hline(index * each - 0.5, line={"width": 1, "color": "#8A94A0"})
+            figure.add_hline(index * each - 0.5, line={"width": 1, "color": GREY})
     figure.update_layout(showlegend=False, height=max(330, 90 + 20 * len(counts)))
     figure.update_xaxes(range=[0, 1.9 * max(1, *counts)], rangemode="nonnegative")
     figure.update_yaxes(tickvals=rows, ticktext=labels, autorange="reversed")

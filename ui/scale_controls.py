@@ -8,7 +8,7 @@ from grpo_core.scale_up import GPUS, NODES, Setup, check_model
 from grpo_core.scale_up.setup import MAX_MODEL
 from ui import links
 from ui.frame import Page, choose
-from ui.i18n import say
+from ui.i18n import say_and
 
 
 def choose_setup(page: Page, preset: Preset) -> Setup:
@@ -21,7 +21,7 @@ def choose_setup(page: Page, preset: Preset) -> Setup:
         choose("updates", _("Updates per rollout"), {count: count for count in links.UPDATES}, hidden=False)
     error = _type_model(_)
     if error:
-        st.error(say(_, error.message) + " " + _("The last good model stays."))
+        st.error(say_and(_, error.message, _("The last good model stays.")))
     current = links.settings()
     return Setup(
         page.config, preset, links.UPDATES[current["updates"]], current["model"], int(current["gpus"]),

@@ -2,7 +2,7 @@
 
 from grpo_core.messages import N_
 from grpo_core.scale_up import Setup, parameters
-from ui.figures import POSITIVE, blank, is_dark, line_colors
+from ui.figures import GREY, POSITIVE, blank, is_dark, line_colors
 
 PARTS = {
     "policy": N_("policy"),
@@ -32,7 +32,7 @@ def memory_chart(_, setup: Setup):
         title = _("GB for each billion: {trl:.3g} (TRL), {verl:.3g} (verl)")
     figure = blank(title.format(trl=totals["TRL"], verl=totals["verl"]), None, _("GB, before any activation"))
     blue, orange, green = line_colors()
-    colors = (POSITIVE if not is_dark() else blue, orange, green, "#8A94A0", "#56B4E9" if not is_dark() else "#9CCBEA")
+    colors = (POSITIVE if not is_dark() else blue, orange, green, GREY, "#56B4E9" if not is_dark() else "#9CCBEA")
     for (part, name), color, pattern in zip(PARTS.items(), colors, ("", "", "", "/", "x"), strict=True):
         sizes = {framework: parts[part] for framework, parts in held.items() if part in parts}
         if sizes:

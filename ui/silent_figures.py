@@ -3,10 +3,8 @@
 import numpy as np
 import torch
 
-from ui.figures import POSITIVE, blank, faint, line_colors
+from ui.figures import GREY, POSITIVE, blank, faint, line_colors
 from ui.numbers import signed
-
-GREY = "#8A94A0"
 
 
 def push_curves(_, p: np.ndarray, curves: dict[str, np.ndarray], dots: tuple[list, np.ndarray] | None):
