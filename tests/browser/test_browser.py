@@ -211,7 +211,7 @@ def test_language_switch_leaves_no_english(open_at):
 
 def test_hostile_link_stays_text(open_at):
     page = open_at("/one_group?rewards=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&seed=%24x%24&prompt=%3Cscript%3E")
-    assert page.locator("[data-testid=stAlert]").count() == 3
+    assert page.locator("[data-testid=stAlert]").inner_text().count("The default is used instead") == 3
     assert page.locator("[data-testid=stMain] img[src=x]").count() == 0
 
 
