@@ -72,7 +72,7 @@ st.dataframe(
     {
         _("step"): list(steps),
         _("measured at kl_coef 1"): [f"{value:.3f}" for value in steps.values()],
-        _("predicted for small steps"): [f"{resting_probability(1.0, group_size, 'std', start):.3f}"] * len(steps),
+        _("predicted"): [f"{resting_probability(1.0, group_size, 'std', start):.3f}"] * len(steps),
     },
     hide_index=True,
     alt=_("Where each step rests, and the prediction for small ones."),

@@ -39,7 +39,9 @@ def reward_bars(page: Page, update: UpdateStep):
         )
     )
     text = "#E8EDF2" if is_dark() else "#1B2430"
-    figure.add_hrect(mean - std, mean + std, fillcolor=faint(text), line={"color": text, "width": 1, "dash": "dot"})
+    figure.add_hrect(
+        mean - std, mean + std, fillcolor=faint(text), line={"color": text, "width": 1, "dash": "dot"}, layer="below"
+    )
     figure.add_hline(mean, line={"color": text, "width": 1.5})
     edges = [(mean + std, _("+1 std")), (mean - std, _("−1 std"))] if std else []
     for height, name in [(mean, _("mean")), *edges]:

@@ -80,7 +80,7 @@ def simplex(_, corner_names: list[str], kl_coefs, paths: torch.Tensor, reference
     """The way of the policy from the reference, paths [K, E+1, 3] over (target, another answer, the rest)."""
     figure = go.Figure(
         layout={
-            "title": {"text": _("From the reference towards '{target}'").format(target=corner_names[0]), "font": {"size": 15}, "x": 0},
+            "title": {"text": _("From the reference towards '{target}'").format(target=corner_names[0]), "font": {"size": 15}, "x": 0, "y": 0.94},
             "height": 380, "margin": {"l": 40, "r": 40, "t": 80, "b": 40}, "showlegend": False,
             "ternary": {
                 "bgcolor": "rgba(0,0,0,0)",

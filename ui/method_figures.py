@@ -18,7 +18,7 @@ NAMES = {
     "REINFORCE": N_("REINFORCE"),
     "REINFORCE with baseline": N_("REINFORCE + baseline"),
 }
-"""The presets of the core in the order of the page, with the names that fit beside a line."""
+"""The presets of the core in the order of the page, with their names in a chart."""
 
 _DASHES = {
     "PPO": "dash",
@@ -130,24 +130,14 @@ def silent_chart(_, shares: torch.Tensor):
 
 def _comparison(_, runs: dict[str, MethodBands], metric: str, title: str, unit: str) -> go.Figure:
     figure = blank(title, unit, _("epochs of training"))
-    medians = torch.stack([getattr(run, metric)[1] for run in runs.values()])
     for name, run in runs.items():
         _band(figure, getattr(run, metric), color(name))
     top = max(getattr(run, metric).max().item() for run in runs.values()) or 1
-    half = max(1, (medians.shape[1] - 1) // 2)
-    order = medians[:, half].argsort(stable=True).tolist()
-    for index, (name, run) in enumerate(runs.items()):
+    for name, run in runs.items():
         drawn = run.samples_used.numpy()
-        _line(figure, medians[index], color(name), _DASHES[name], _(NAMES[name]), drawn, _("samples drawn"))
-        others = torch.cat([medians[:index], medians[index + 1 :]])[:, : half + 1]
-        epoch = int((others - medians[index, : half + 1]).abs().amin(0).argmax())
-        figure.add_annotation(
-            x=epoch, y=medians[index, epoch].item(), axref="x", ayref="y", ax=0.55 * (medians.shape[1] - 1),
-            ay=top * (0.68 - 0.1 * (len(runs) - order.index(index))), text=_(NAMES[name]), font={"color": color(name)},
-            xanchor="left", arrowcolor=color(name), arrowwidth=1, arrowhead=6, **_behind(),
-        )  # fmt: skip
+        _line(figure, getattr(run, metric)[1], color(name), _DASHES[name], _(NAMES[name]), drawn, _("samples drawn"))
     figure.update_layout(height=390 if len(runs) < 4 else 450)
-    figure.update_xaxes(range=[0, medians.shape[1] - 1])
+    figure.update_xaxes(range=[0, len(drawn) - 1])
     figure.update_yaxes(range=[-0.02 * top, 1.06 * top])
     return figure
 

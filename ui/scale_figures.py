@@ -13,18 +13,9 @@ PARTS = {
 }
 
 
-def memory(setup: Setup) -> dict[str, dict[str, float]]:
-    """GB on each GPU by framework and part; of a model whose name does not say its size, of each billion parameters."""
-    size = (parameters(setup.model) or 1e9) / 1e9
-    return {
-        framework: {part: each * size for part, each in setup.held(sharded).items()}
-        for framework, sharded in (("TRL", False), ("verl", True))
-    }
-
-
 def memory_chart(_, setup: Setup):
     """What each GPU holds, stacked, a bar a framework."""
-    held = memory(setup)
+    held = setup.memory
     totals = {framework: sum(parts.values()) for framework, parts in held.items()}
     known = parameters(setup.model) is not None
     title = _("Each GPU holds {trl:.3g} GB (TRL), {verl:.3g} GB (verl)")

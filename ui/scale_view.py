@@ -11,7 +11,6 @@ from grpo_core.scale_up.trl_script import FILE
 from ui.frame import Page
 from ui.i18n import say
 from ui.numbers import number
-from ui.scale_figures import memory
 
 VERL_FILE = "grpo_gsm8k.sh"
 
@@ -57,7 +56,7 @@ def draw_changes(page: Page, setup: Setup) -> None:
     config, task = page.config, page.task
     prompts, actions = len(task.prompts), len(task.actions)
     answers, most = config.epochs * setup.completions, config.epochs * setup.completions * setup.completion_length
-    size, held = parameters(setup.model), memory(setup)
+    size, held = parameters(setup.model), setup.memory
     ratio = _("1: one update per rollout")
     if setup.updates > 1:
         ratio = _("1 in the first of {updates} updates, then not").format(updates=setup.updates)

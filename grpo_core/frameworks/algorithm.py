@@ -125,10 +125,9 @@ class Algorithm:
         return Loss(value, torch.where(tokens.mask > 0, per_token, 0.0) * tokens.mask, metrics)
 
     def _estimated_kl(self, tokens: Tokens, ref_log_prob: torch.Tensor) -> torch.Tensor:
-        """OpenRLHF weights a token's KL by that token's ratio, whatever ratio the surrogate has."""
-        by_token = self.token_kl.gradient == "weighted k2" and self.ratio.level == "sequence"
-        ratio = tokens.log_ratio.exp() if by_token else tokens.ratio
-        return self.token_kl(tokens.log_prob, ref_log_prob, ratio)
+        # OpenRLHF's weight is each token's own ratio, whatever ratio its surrogate has.
+        weighted = self.token_kl.gradient == "weighted k2"
+        return self.token_kl(tokens.log_prob, ref_log_prob, tokens.log_ratio.exp() if weighted else tokens.ratio)
 
     def tokens(self, log_prob, old_log_prob, mask, advantages) -> Tokens:
         """A batch as the surrogate sees it; the arguments are those of `loss`."""

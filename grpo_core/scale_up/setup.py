@@ -110,6 +110,15 @@ class Setup:
         sampler = {"sampler": SAMPLER} if sharded or self.vllm else {}
         return {name: size / share for name, size in trained.items()} | sampler
 
+    @property
+    def memory(self) -> dict[str, dict[str, float]]:
+        """GB on each GPU by framework and part; of a model whose name does not say its size, of each billion parameters."""
+        size = (parameters(self.model) or 1e9) / 1e9
+        return {
+            framework: {part: each * size for part, each in self.held(sharded).items()}
+            for framework, sharded in (("TRL", False), ("verl", True))
+        }
+
 
 def check_model(name: str) -> str:
     """A model's name on Hugging Face; FieldError for anything else."""

@@ -72,7 +72,7 @@ def covered(cases: list) -> list:
     return [pytest.param(case, id=case["id"]) for case in cases if case["id"] not in REFUSED]
 
 
-def close(actual, expected, tolerance: float, absolute: float = 0.0):
+def assert_close(actual, expected, tolerance: float, absolute: float = 0.0):
     actual, expected = (torch.as_tensor(x, dtype=torch.float64).detach() for x in (actual, expected))
     torch.testing.assert_close(actual, expected, rtol=tolerance, atol=absolute, equal_nan=True)
 
@@ -101,9 +101,9 @@ def test_advantages(case):
         # The framework's rewards, mean and std are float32: an advantage near 0 has their absolute error.
         if case["id"] in NOISE:
             with pytest.raises(AssertionError):
-                close(advantages, expected, 1e-5, 1e-5 * expected.abs().max().item())
+                assert_close(advantages, expected, 1e-5, 1e-5 * expected.abs().max().item())
         else:
-            close(advantages, expected, 1e-5, 1e-5 * expected.abs().max().item())
+            assert_close(advantages, expected, 1e-5, 1e-5 * expected.abs().max().item())
 
 
 @pytest.mark.parametrize("case", [case for case in covered(ADVANTAGES) if framework(case.values[0]) != "verl"])
@@ -117,7 +117,7 @@ def test_metrics_of_rewards(case):
             if name in noise:
                 assert metrics[name] != pytest.approx(expected, rel=1e-5)
             else:
-                close(metrics[name], expected, 1e-5, 1e-7)
+                assert_close(metrics[name], expected, 1e-5, 1e-7)
 
 
 @pytest.mark.parametrize("case", covered(LOSSES))
@@ -130,13 +130,13 @@ def test_loss_gradient_and_metrics(case):
     }
     log_prob = tensors["log_prob"].requires_grad_()
     result = algorithm(case).loss(**tensors)
-    close(result.value, case["loss"], tolerance)
+    assert_close(result.value, case["loss"], tolerance)
     (gradient,) = torch.autograd.grad(result.value, log_prob)
-    close(gradient, case["grad"], tolerance, 1e-7 if single else 1e-12)
+    assert_close(gradient, case["grad"], tolerance, 1e-7 if single else 1e-12)
     assert result.per_token.shape == log_prob.shape and not result.per_token[tensors["mask"] == 0].any()
     assert case["metrics"].keys() <= result.metrics.keys()
     for name, expected in case["metrics"].items():
-        close(result.metrics[name], expected, max(tolerance, 1e-6))
+        assert_close(result.metrics[name], expected, max(tolerance, 1e-6))
 
 
 @pytest.mark.parametrize("case", covered(KLS))
@@ -157,8 +157,8 @@ def test_kl_per_token(case):
     value = BUILD[framework(case)](settings).kl(log_prob, ref, old)
     (gradient,) = torch.autograd.grad(value.sum(), log_prob)
     # exp(x) - 1 - x cancels: TRL's float32 KL of two nearly equal log-probs is 0, ours 5e-9.
-    close(value, case["value"], 1e-5 if single else 1e-6, 1e-7 if single else 0.0)
-    close(gradient, case["grad"], 1e-5 if single else 1e-6, 1e-7 if single else 1e-12)
+    assert_close(value, case["value"], 1e-5 if single else 1e-6, 1e-7 if single else 0.0)
+    assert_close(gradient, case["grad"], 1e-5 if single else 1e-6, 1e-7 if single else 1e-12)
 
 
 def test_at_least_95_percent_are_covered_and_the_rest_refused_by_name():
@@ -283,24 +283,24 @@ def test_a_silent_group_gets_exactly_0(value, count):
 
 def test_max_rl_divides_by_the_mean():
     estimator = Estimator(scale="group mean", epsilon=0.0)
-    close(estimator([[1, 0, 0, 0], [1, 1, 0, 0]]), [[3, -1, -1, -1], [1, 1, -1, -1]], 1e-12)
+    assert_close(estimator([[1, 0, 0, 0], [1, 1, 0, 0]]), [[3, -1, -1, -1], [1, 1, -1, -1]], 1e-12)
     assert not Estimator(scale="group mean")([[0, 0, 0]]).any()
 
 
 def test_kl_in_the_reward_by_hand():
     rewards, kl = [[1.0, 0.0]], torch.tensor([[[0.1, 0.2], [0.1, 0.0]]], dtype=torch.float64)
     verl = frameworks.from_verl({"adv_estimator": "rloo", "use_kl_in_reward": True, "kl_ctrl": {"kl_coef": 0.5}})
-    close(verl.advantages(rewards, kl=kl), [[0.9, -0.9]], 1e-12)  # one loses 0.15, the other 0.05
+    assert_close(verl.advantages(rewards, kl=kl), [[0.9, -0.9]], 1e-12)  # one loses 0.15, the other 0.05
     openrlhf = frameworks.from_openrlhf({"advantage_estimator": "dr_grpo", "kl_coef": 0.5})
-    close(openrlhf.advantages(rewards, [[2, 1]], kl), [[[0.35, 0.4], [-0.55, 0.0]]], 1e-12)
-    close(openrlhf.advantages(rewards, [[2, 1]]), [[0.5, -0.5]], 1e-12)
+    assert_close(openrlhf.advantages(rewards, [[2, 1]], kl), [[[0.35, 0.4], [-0.55, 0.0]]], 1e-12)
+    assert_close(openrlhf.advantages(rewards, [[2, 1]]), [[0.5, -0.5]], 1e-12)
     with pytest.raises(FieldError, match="kl"):
         frameworks.from_trl({}).advantages(rewards, kl=kl)
 
 
 def test_openrlhf_clips_the_advantage_after_comparing():
     clipped = frameworks.from_openrlhf({"advantage_estimator": "dr_grpo", "reward_clip_range": [-1, 1]})
-    close(clipped.advantages([[9.0, 0.0, 0.0]]), [[1.0, -1.0, -1.0]], 1e-12)
+    assert_close(clipped.advantages([[9.0, 0.0, 0.0]]), [[1.0, -1.0, -1.0]], 1e-12)
 
 
 def batch(tokens: int = 3, sequences: int = 4, seed: int = 0) -> dict:
@@ -325,8 +325,8 @@ def test_on_policy_is_the_current_policy_detached():
         on_policy = {**inputs, "old_log_prob": None}
         detached = {**inputs, "old_log_prob": inputs["log_prob"].detach()}
         assert algorithm.loss(**on_policy).value == algorithm.loss(**detached).value
-        close(gradient(algorithm, on_policy), gradient(algorithm, detached), 0)
-        close(algorithm.loss(**on_policy).per_token, -inputs["advantages"][:, None] * inputs["mask"], 1e-12)
+        assert_close(gradient(algorithm, on_policy), gradient(algorithm, detached), 0)
+        assert_close(algorithm.loss(**on_policy).per_token, -inputs["advantages"][:, None] * inputs["mask"], 1e-12)
 
 
 def test_the_aggregated_loss_per_token_is_the_loss():
@@ -335,7 +335,7 @@ def test_the_aggregated_loss_per_token_is_the_loss():
         for level in ("token", "sequence"):
             algorithm = frameworks.from_trl({"loss_type": loss_type, "beta": 0.1, "importance_sampling_level": level})
             result = algorithm.loss(**inputs)
-            close(algorithm.aggregation(result.per_token, inputs["mask"]), result.value, 1e-12)
+            assert_close(algorithm.aggregation(result.per_token, inputs["mask"]), result.value, 1e-12)
 
 
 def test_a_bandit_has_one_token_so_aggregations_and_levels_agree():
@@ -346,7 +346,7 @@ def test_a_bandit_has_one_token_so_aggregations_and_levels_agree():
         for level in ("token", "sequence")
     ]
     for algorithm in losses[1:]:
-        close(gradient(algorithm, inputs), gradient(losses[0], inputs), 1e-12)
+        assert_close(gradient(algorithm, inputs), gradient(losses[0], inputs), 1e-12)
 
 
 def test_advantages_per_token_are_those_per_sequence():
@@ -356,7 +356,7 @@ def test_advantages_per_token_are_those_per_sequence():
         {"loss_mode": mode} for mode in ("vanilla", "gspo", "cispo", "sapo", "geo_mean", "dppo_tv", "dppo_kl", "kl_cov")
     ]:
         algorithm = frameworks.from_verl(settings)
-        close(algorithm.loss(**inputs).value, algorithm.loss(**each).value, 1e-12)
+        assert_close(algorithm.loss(**inputs).value, algorithm.loss(**each).value, 1e-12)
 
 
 def test_kl_terms_are_added_with_their_coefficient():
@@ -369,7 +369,7 @@ def test_kl_terms_are_added_with_their_coefficient():
         free, leashed = build({}), build(leash)
         kl = leashed.kl(inputs["log_prob"], inputs["ref_log_prob"], inputs["old_log_prob"], inputs["mask"])
         term = (kl * inputs["mask"]).sum() / inputs["mask"].sum()
-        close(leashed.loss(**inputs).value, free.loss(**inputs).value + 0.5 * term, 1e-12)
+        assert_close(leashed.loss(**inputs).value, free.loss(**inputs).value + 0.5 * term, 1e-12)
         with pytest.raises(FieldError, match="ref_log_prob"):
             leashed.loss(**{**inputs, "ref_log_prob": None})
 
@@ -381,7 +381,7 @@ def test_verl_s_sapo_and_geo_mean_aggregate_their_kl_by_loss_agg_mode():
             frameworks.from_verl({"loss_mode": mode, "use_kl_loss": use, "kl_loss_coef": 1.0}) for use in (False, True)
         )
         kl = (leashed.kl(inputs["log_prob"], inputs["ref_log_prob"]) * inputs["mask"]).sum() / inputs["mask"].sum()
-        close(leashed.loss(**inputs).value, free.loss(**inputs).value + kl, 1e-12)
+        assert_close(leashed.loss(**inputs).value, free.loss(**inputs).value + kl, 1e-12)
         assert leashed.loss(**inputs).metrics["actor/kl_loss"] == pytest.approx(kl.item())
 
 
@@ -393,9 +393,9 @@ def test_openrlhf_kl_is_clamped_and_unbiased_on_request(kind):
     expected = {"k1": x, "k2": x**2 / 2, "k3": (-x).exp() - 1 + x}[kind].clamp(-10, 10)
     for unbiased in (False, True):
         value = frameworks.from_openrlhf({"kl_estimator": kind, "unbiased_gradient": unbiased}).kl(log_prob, ref, old)
-        close(value, expected, 1e-12)
+        assert_close(value, expected, 1e-12)
     (slope,) = torch.autograd.grad(value.sum(), log_prob)
-    close(slope, x * (log_prob - old).exp().clamp(max=10), 1e-12)
+    assert_close(slope, x * (log_prob - old).exp().clamp(max=10), 1e-12)
 
 
 def test_shapes_are_checked():
@@ -421,9 +421,9 @@ def test_the_chapter_s_loss_is_one_combination_of_the_pieces():
         combination = replace(CHAPTER, surrogate=surrogate)
         result = combination.loss(log_prob, None, None, torch.ones_like(log_prob), advantages.flatten())
         (slope,) = torch.autograd.grad(result.value, logits, retain_graph=True)
-        close(slope, exact.policy, 1e-12, 1e-15)
+        assert_close(slope, exact.policy, 1e-12, 1e-15)
         values.append(result.value)
-    close(values[0], chapter_loss(logits, actions, advantages, reference, 0.0).policy, 1e-12)
+    assert_close(values[0], chapter_loss(logits, actions, advantages, reference, 0.0).policy, 1e-12)
     assert abs(values[1]) < 1e-12  # the ratio is 1 and advantages add up to 0
 
 
@@ -439,14 +439,14 @@ def test_there_and_back_says_the_same(name, back):
             again = BUILD[name](exported.settings)
             if case.get("rewards") is not None and original.estimator is not None:
                 rewards = given_rewards(case)[-1]
-                close(
+                assert_close(
                     again.advantages(rewards, case.get("lengths")),
                     original.advantages(rewards, case.get("lengths")),
                     1e-12,
                 )
             if "log_prob" in case:
                 inputs = {key: case[key] for key in ("log_prob", "old_log_prob", "ref_log_prob", "mask", "advantages")}
-                close(again.loss(**inputs).value, original.loss(**inputs).value, 1e-12)
+                assert_close(again.loss(**inputs).value, original.loss(**inputs).value, 1e-12)
 
 
 def said(exported) -> str:
@@ -482,16 +482,16 @@ def test_aggregations_by_hand():
         (Aggregation("token-mean", tokens=12, factor=2), 1.0),
         (Aggregation("seq-mean-token-mean", sequences=9, factor=2), 1.0),
     ):
-        close(aggregation(loss, mask), expected, 1e-7)
+        assert_close(aggregation(loss, mask), expected, 1e-7)
 
 
 def test_the_ratio_s_levels():
     log_prob = torch.tensor([[0.3, 0.5, 7.0]], dtype=torch.float64, requires_grad=True)
     mask = torch.tensor([[1.0, 1.0, 0.0]], dtype=torch.float64)
-    close(Ratio("sequence")(log_prob, log_prob, mask), [[math.exp(0.4)]], 1e-12)
+    assert_close(Ratio("sequence")(log_prob, log_prob, mask), [[math.exp(0.4)]], 1e-12)
     forward = Ratio("sequence forward")(log_prob, log_prob, mask)
-    close(forward, [[math.exp(0.4)] * 3], 1e-12)
-    close(torch.autograd.grad(forward[0, 0], log_prob)[0], [[math.exp(0.4), 0, 0]], 1e-12)
+    assert_close(forward, [[math.exp(0.4)] * 3], 1e-12)
+    assert_close(torch.autograd.grad(forward[0, 0], log_prob)[0], [[math.exp(0.4), 0, 0]], 1e-12)
 
 
 def test_an_unscored_completion_has_no_part_in_the_baseline():
@@ -499,9 +499,9 @@ def test_an_unscored_completion_has_no_part_in_the_baseline():
     scored = opo.advantages([[1.0, 0.0, 0.0]], [[1, 2, 1]])
     whitened = frameworks.from_verl({"adv_estimator": "reinforce_plus_plus_baseline"})
     expected = whitened.advantages([[1.0, 0.0, 0.0]], [[1, 2, 1]])
-    close(whitened.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], expected, 1e-12)
-    close(opo.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], scored, 1e-12)
-    close(
+    assert_close(whitened.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], expected, 1e-12)
+    assert_close(opo.advantages([[1.0, math.nan, 0.0, 0.0]], [[1, 9, 2, 1]])[:, [0, 2, 3]], scored, 1e-12)
+    assert_close(
         opo.advantages([[1.0, 0.0, 0.0], [1.0, 0.0]], [[1, 2, 1], [1, 1]]),
         [[0.75, -0.25, -0.25], [0.5, -0.5, 0.0]],
         1e-12,
@@ -514,8 +514,8 @@ def test_an_unscored_completion_has_no_part_in_the_baseline():
 def test_a_clamped_k3_far_from_the_reference_has_gradient_0_not_nan(build, setting):
     log_prob = torch.tensor([-2000.0, -1.0], dtype=torch.float64, requires_grad=True)
     value = build({setting: "k3"}).kl(log_prob, torch.tensor([-1.0, -2000.0], dtype=torch.float64))
-    close(value, [10.0, 10.0], 0)
-    close(torch.autograd.grad(value.sum(), log_prob)[0], [0.0, 0.0], 0)
+    assert_close(value, [10.0, 10.0], 0)
+    assert_close(torch.autograd.grad(value.sum(), log_prob)[0], [0.0, 0.0], 0)
 
 
 def test_vespo_clamps_the_log_ratios_and_their_sum():
@@ -530,8 +530,8 @@ def test_vespo_clamps_the_log_ratios_and_their_sum():
 def test_the_ratio_s_log_is_clamped():
     log_ratio = torch.tensor([[25.0, -25.0, 1.0]], dtype=torch.float64, requires_grad=True)
     ratio = Ratio("token", (-20.0, 20.0))(log_ratio, log_ratio, torch.ones(1, 3))
-    close(ratio, [[math.exp(20), math.exp(-20), math.e]], 1e-12)
-    close(torch.autograd.grad(ratio.sum(), log_ratio)[0], [[0, 0, math.e]], 1e-12)
+    assert_close(ratio, [[math.exp(20), math.exp(-20), math.e]], 1e-12)
+    assert_close(torch.autograd.grad(ratio.sum(), log_ratio)[0], [[0, 0, math.e]], 1e-12)
 
 
 def one_token_each(settings: dict, new: list, old: list, advantages: list) -> frameworks.Loss:
@@ -547,16 +547,16 @@ def test_dppo_by_hand():
     new, old, advantages = [0.6, 0.4, 0.5, 0.5, 0.25], [0.1, 0.8, 0.4, 0.6, 0.2], [1.0, -1.0, -1.0, 1.0, 1.0]
     tv = one_token_each({**settings, "loss_mode": "dppo_tv"}, new, old, advantages)
     terms = [0.0, 0.0, -1.25 * math.log(2), 0.5 / 0.6 * math.log(2), 1.25 * math.log(4)]
-    close(tv.per_token, torch.tensor(terms)[:, None], 1e-6)
+    assert_close(tv.per_token, torch.tensor(terms)[:, None], 1e-6)
     assert tv.metrics["actor/pg_clipfrac"] == pytest.approx(0.4)
     far = one_token_each({**settings, "loss_mode": "dppo_tv"}, [0.09], [0.01], [1.0])
-    close(far.value, -1.5 * math.log(0.09), 1e-12)
+    assert_close(far.value, -1.5 * math.log(0.09), 1e-12)
     assert far.metrics["actor/pg_clipfrac_lower"] == pytest.approx(1)
 
     binary_kl = 0.2 * math.log(0.2 / 0.5) + 0.8 * math.log(0.8 / 0.5)
     for limit, expected in ((binary_kl * 0.99, 0.0), (binary_kl * 1.01, -2.5 * math.log(0.5))):
         kl = {"loss_mode": "dppo_kl", "clip_ratio_high": limit, "clip_ratio_c": 20.0}
-        close(one_token_each(kl, [0.5], [0.2], [1.0]).value, expected, 1e-12)
+        assert_close(one_token_each(kl, [0.5], [0.2], [1.0]).value, expected, 1e-12)
 
 
 def test_kl_cov_holds_the_tokens_with_the_largest_covariance():
@@ -565,7 +565,7 @@ def test_kl_cov_holds_the_tokens_with_the_largest_covariance():
     new, old = [0.9, 0.01, 0.8, 0.7], [0.5, 0.02, 0.8, 0.7]
     result = one_token_each(settings, new, old, [2.0, 1.0, 2.0, 2.0])
     expected = [-2 * 0.9 / 0.5, -0.5 + 2 * math.log(2), -2.0, -2.0]
-    close(result.per_token, torch.tensor(expected, dtype=torch.float64)[:, None], 1e-12)
+    assert_close(result.per_token, torch.tensor(expected, dtype=torch.float64)[:, None], 1e-12)
 
 
 def test_geo_mean_takes_the_geometric_mean_of_rollout_weights():
@@ -573,7 +573,7 @@ def test_geo_mean_takes_the_geometric_mean_of_rollout_weights():
     settings = {"loss_mode": "geo_mean"}
     weighted = frameworks.from_verl(settings | {"rollout_is_weights": [[4.0, 1.0], [3.0, 99.0]]}).loss(**inputs)
     plain = frameworks.from_verl(settings).loss(**inputs)
-    close(weighted.per_token, plain.per_token * torch.tensor([[2.0], [3.0]]), 1e-9)
+    assert_close(weighted.per_token, plain.per_token * torch.tensor([[2.0], [3.0]]), 1e-9)
 
 
 def test_evaluation_is_not_accumulated():
@@ -591,7 +591,7 @@ def test_evaluation_is_not_accumulated():
             frameworks.from_trl({"loss_type": loss_type, "mode": mode, **accumulated}).loss(**inputs).value
             for mode in ("train", "eval")
         )
-        close(train, evaluation * factor, 1e-12)
+        assert_close(train, evaluation * factor, 1e-12)
 
 
 def test_verl_s_gspo_gives_each_token_the_sequence_s_ratio_and_its_own_gradient():
@@ -603,9 +603,9 @@ def test_verl_s_gspo_gives_each_token_the_sequence_s_ratio_and_its_own_gradient(
     }
     gspo = frameworks.from_verl({"loss_mode": "gspo", "loss_agg_mode": "token-sum"})
     result = gspo.loss(log_prob, **inputs, advantages=[[1.0, -3.0]])
-    close(torch.autograd.grad(result.value, log_prob)[0], [[-math.exp(0.1), 3 * math.exp(0.1)]], 1e-9)
+    assert_close(torch.autograd.grad(result.value, log_prob)[0], [[-math.exp(0.1), 3 * math.exp(0.1)]], 1e-9)
     far = gspo.loss(log_prob, **{**inputs, "old_log_prob": log_prob.detach() - 12}, advantages=[-1.0])
-    close(far.value, 2 * math.exp(10), 1e-12)
+    assert_close(far.value, 2 * math.exp(10), 1e-12)
     assert not torch.autograd.grad(far.value, log_prob)[0].any()
 
 
@@ -617,7 +617,7 @@ def test_openrlhf_s_gspo_takes_the_mean_over_sequences_whatever_token_level_loss
     mask = inputs["mask"]
     ratio = (((inputs["log_prob"] - inputs["old_log_prob"]) * mask).sum(-1) / mask.sum(-1)).exp()
     gain = torch.minimum(ratio * inputs["advantages"], ratio.clamp(0.8, 1.3) * inputs["advantages"])
-    close(result.value, -gain.mean(), 1e-9)
+    assert_close(result.value, -gain.mean(), 1e-9)
 
 
 @pytest.mark.parametrize(
