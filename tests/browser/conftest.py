@@ -66,14 +66,14 @@ def open_at(browser, server):
 
 def settle(page) -> None:
     """Wait until the script has run and its pictures are drawn."""
-    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')")
+    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget], [data-testid=stSkeleton]')")
     page.wait_for_timeout(700)
 
 
 def assert_nothing_sideways(page) -> None:
-    """The page fits its window; formulas, pictures and tables that scroll or shrink by themselves aside."""
+    """The page fits its window; formulas, pictures, tables and code that scroll or shrink by themselves aside."""
     assert page.locator("[data-testid=stMain]").evaluate("node => node.scrollWidth <= node.clientWidth")
     assert page.evaluate(
         "() => [...document.querySelectorAll('[data-testid=stMain] *')].every(n => n.getBoundingClientRect().right <= innerWidth + 1"
-        " || getComputedStyle(n).position === 'absolute' || n.closest('.katex, svg, [data-testid=stDataFrame]'))"
+        " || getComputedStyle(n).position === 'absolute' || n.closest('.katex, svg, pre, [data-testid=stDataFrame]'))"
     )
